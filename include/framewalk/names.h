@@ -1,0 +1,56 @@
+/*
+ * Names in process: addresses of this process to function names, from the symbol tables of the
+ * loaded images.
+ *
+ * An index is built once per image, sorted, outside of any stopped window: building reads files,
+ * allocates and takes the loader's lock for a moment. Looking up is a binary search: no allocation,
+ * no lock, thread-safe and async-signal-safe as long as fw_names_refresh is not running on the same
+ * fw_names.
+ */
+#ifndef FRAMEWALK_NAMES_H
+#define FRAMEWALK_NAMES_H
+
+#include "framewalk/stack.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct fw_names;
+
+/* Builds the index of all images loaded now. */
+FW_API fw_error fw_names_create(struct fw_names **names);
+FW_API void fw_names_destroy(struct fw_names *names);
+
+/* Adds images loaded since, drops unloaded ones. Pointers handed out for dropped images become
+ * invalid. */
+FW_API fw_error fw_names_refresh(struct fw_names *names);
+
+struct fw_name {
+    const char *function;  /* mangled; NULL when unknown: then show image and image_offset */
+    uint64_t offset;       /* address - function start */
+    const char *image;     /* path, NULL when the address is in no image */
+    uint64_t image_offset; /* address - image's load bias: as the file has it */
+    const char *file;      /* source file, NULL until debug information is read */
+    uint32_t line;
+    bool plt;
+    uint8_t reserved[3];
+};
+
+/* FW_ERR_NOT_FOUND when no image covers the address; FW_OK with function NULL when the image has no
+ * symbol there. */
+FW_API fw_error fw_names_lookup(const struct fw_names *names, const struct fw_frame *frame,
+                                struct fw_name *name);
+
+/* One line of text for a frame as `function+0x12 (image)`, or `image+0x1234`, into `text`
+ * (terminated, cut with "..." when too long). Returns the length it needs. Same safety as
+ * fw_names_lookup. */
+FW_API size_t fw_names_format(const struct fw_names *names, const struct fw_frame *frame,
+                              char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,94 @@
+/*
+ * Capture: the threads of another process, or of a core file.
+ *
+ * A live process is read with ptrace: each thread is stopped, its registers and stack bytes copied
+ * in bulk, and released; the walk happens afterwards. The process is left exactly as found: what
+ * was stopped stays stopped, signals are not lost. These functions allocate; none is
+ * async-signal-safe. One fw_process is used from one thread at a time, and by the thread that
+ * opened it (ptrace belongs to a thread).
+ */
+#ifndef FRAMEWALK_PROCESS_H
+#define FRAMEWALK_PROCESS_H
+
+#include "framewalk/threads.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct fw_process;
+
+/* A live process by id: any thread's id will do. */
+FW_API fw_error fw_process_open(int32_t pid, struct fw_process **process, struct fw_failure *why);
+
+/* A core file. `executable` may be NULL: found through the core's own notes. `sysroot` (optional)
+ * is a folder under which the process's files are looked for. */
+FW_API fw_error fw_process_open_core(const char *core, const char *executable, const char *sysroot,
+                                     struct fw_process **process, struct fw_failure *why);
+
+FW_API void fw_process_close(struct fw_process *process);
+
+struct fw_process_options {
+    size_t size;          /* sizeof(struct fw_process_options) */
+    uint32_t max_frames;  /* per thread; 0 = 1024 */
+    uint32_t stack_bytes; /* of stack copied per thread while it is stopped; 0 = 256 KB. Deeper
+                             parts are read afterwards from the running process only with
+                             `consistent`, else the stack ends with FW_END_BAD_MEMORY */
+    uint32_t timeout_ms;  /* bound for one thread to stop; 0 = 500 */
+    bool consistent;      /* stop all threads first, release them together: one moment for all */
+    uint8_t reserved[3];  /* zero */
+    fw_thread_id only;    /* this thread alone; 0 = all */
+    /* Called after each thread (done of total); may be NULL. */
+    void (*progress)(void *context, size_t done, size_t total);
+    void *context;
+};
+
+struct fw_process_thread {
+    struct fw_thread thread; /* stack.frames belongs to the fw_process */
+    uint64_t pause_ns; /* by the clock, from asking the thread to stop until it was released; 0 for
+                          a core */
+    char wait_channel[64]; /* what it waits for in the kernel ("futex_wait_queue"), "" when unknown
+                            */
+    int32_t signal;        /* core: the signal that killed this thread, else 0 */
+    uint8_t reserved[4];
+};
+
+/* Captures. The result belongs to `process`, until the next capture or close. Threads that start or
+ * end meanwhile are followed: no thread that lived through the whole capture is missing. */
+FW_API fw_error fw_process_capture(struct fw_process *process,
+                                   const struct fw_process_options *options,
+                                   const struct fw_process_thread **threads, size_t *count,
+                                   struct fw_failure *why);
+
+struct fw_symbol {
+    const char *name;  /* mangled; NULL when nothing is known: then show image and image_offset */
+    uint64_t offset;   /* address - start of the function */
+    const char *image; /* path of the image as the process sees it, or "[vdso]"; NULL for none (JIT,
+                          garbage) */
+    uint64_t image_offset; /* address as the image's file has it (link-time address) */
+    const uint8_t *build_id;
+    size_t build_id_size; /* 0 when the image has none */
+    const char *file;     /* source file, NULL until debug information is read */
+    uint32_t line;        /* 0 when unknown */
+    bool plt;             /* `name` is the function that this stub leads to */
+    uint8_t reserved[3];
+};
+
+/* The name of a frame's address (kind is honoured: return addresses are looked up one byte
+ * earlier). All pointers live until fw_process_close. FW_OK also when only the image is known. */
+FW_API fw_error fw_process_symbol(struct fw_process *process, const struct fw_frame *frame,
+                                  struct fw_symbol *symbol);
+
+/* What was learnt about the process. Strings live until fw_process_close. */
+struct fw_process_info {
+    int32_t pid;
+    const char *executable; /* path as the process sees it */
+    const char *arch;       /* "x86_64", ... */
+    const char *command;    /* command line, arguments separated by spaces */
+};
+FW_API void fw_process_describe(const struct fw_process *process, struct fw_process_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

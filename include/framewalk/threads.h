@@ -1,0 +1,84 @@
+/*
+ * Capture: another thread, or all threads, of this process.
+ *
+ * A thread is captured by a directed real-time signal, chosen at run time among those nobody uses;
+ * its handler walks the thread's own stack into a slot prepared beforehand and returns without
+ * waiting for anybody. A thread that cannot answer (it blocks the signal, sleeps uninterruptibly)
+ * but is asleep in the kernel is captured from its saved stack pointer and a copy of its stack;
+ * otherwise its stack says FW_END_UNAVAILABLE and why. Every wait is bounded.
+ *
+ * Thread-safe: any number of callers at once. NOT async-signal-safe. No function of this header
+ * allocates, takes the malloc, loader (see fw_images_refresh) or stdio lock, or needs another
+ * thread to make progress.
+ */
+#ifndef FRAMEWALK_THREADS_H
+#define FRAMEWALK_THREADS_H
+
+#include "framewalk/stack.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int32_t fw_thread_id; /* as gettid() gives it */
+
+enum { FW_THREAD_NAME_SIZE = 32 };
+
+struct fw_thread {
+    fw_thread_id id;
+    char state; /* R running, S sleeping, D uninterruptible, T stopped, t traced, Z dead, ? unknown
+                 */
+    bool is_main;
+    bool is_self;                   /* the calling thread */
+    uint8_t reserved[1];            /* zero */
+    char name[FW_THREAD_NAME_SIZE]; /* always terminated */
+    uint64_t held_ns; /* how long the capture held the thread: time inside the handler, 0 when not
+                         held */
+    struct fw_stack stack;
+};
+
+struct fw_threads_options {
+    size_t size;         /* sizeof(struct fw_threads_options) */
+    uint32_t frames;     /* frames stored per thread at the most; 0 = 128, at most 256 */
+    uint32_t tail;       /* of these, outermost ones kept for deeper stacks; 0 = frames / 4 */
+    uint32_t timeout_ms; /* bound for one thread's answer; 0 = 200 */
+    bool skip_self;      /* leave the calling thread out */
+    bool skip_names;     /* do not read names and states (two /proc reads a thread) */
+    uint8_t reserved[6]; /* zero */
+};
+
+/*
+ * Fills `ids` with up to `capacity` ids of this process's threads; *count is how many there are,
+ * which may be more than `capacity` (then FW_ERR_MEMORY, and the first `capacity` are filled in).
+ * Threads that start or end meanwhile may or may not be among them.
+ */
+FW_API fw_error fw_threads_list(fw_thread_id *ids, size_t capacity, size_t *count);
+
+/* One thread of this process, or the calling one. `thread->stack.frames` and `.capacity` are the
+ * caller's; options may be NULL. FW_ERR_NOT_FOUND when there is no such thread; FW_OK also when its
+ * stack is unavailable (it says why). */
+FW_API fw_error fw_thread_capture(fw_thread_id id, struct fw_thread *thread,
+                                  const struct fw_threads_options *options);
+
+/*
+ * All threads. `threads` has room for `capacity`; `frames` is memory for `frame_capacity` frames
+ * that is dealt out to them. *count is how many threads there are; when it is more than `capacity`,
+ * FW_ERR_MEMORY and the first `capacity` are captured. A thread for which no frames were left is in
+ * the list, unavailable (FW_UNAVAILABLE_NO_ROOM).
+ */
+FW_API fw_error fw_threads_capture(struct fw_thread *threads, size_t capacity, size_t *count,
+                                   struct fw_frame *frames, size_t frame_capacity,
+                                   const struct fw_threads_options *options);
+
+/* The real-time signal in use, or 0 before the first capture. `fw_threads_set_signal` asks for a
+ * certain one (SIGRTMIN..SIGRTMAX, or 0 to choose); FW_ERR_ARGUMENT when it is not a real-time
+ * signal or somebody handles it. */
+FW_API int fw_threads_signal(void);
+FW_API fw_error fw_threads_set_signal(int signal);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

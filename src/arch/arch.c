@@ -1,0 +1,12 @@
+#include "arch/arch.h"
+
+#include <stddef.h>
+
+const struct arch *arch_of_elf(uint16_t e_machine)
+{
+    static const struct arch *const all[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_i386};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i]->elf_machine == e_machine)
+            return all[i];
+    return NULL;
+}

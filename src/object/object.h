@@ -1,0 +1,130 @@
+/*
+ * One view over object files: what the unwinder and the symbol tables need of an ELF file (Mach-O
+ * follows through the same interface), whether it is a file, bytes in memory, or an image read out
+ * of a process.
+ *
+ * An object keeps its file mapped until object_close; every span, string and section handed out
+ * points into it (or into sections that it inflated and owns) and lives as long. Objects are
+ * immutable after opening, but sections are inflated on first use: use one object from one thread
+ * at a time. Nothing here may be called from a signal handler.
+ */
+#ifndef OBJECT_OBJECT_H
+#define OBJECT_OBJECT_H
+
+#include "arch/arch.h"
+#include "base/reader.h"
+#include "framewalk/error.h"
+#include "unwind/image.h"
+
+struct object;
+
+enum object_type {
+    OBJECT_OTHER = 0,
+    OBJECT_EXECUTABLE,
+    OBJECT_SHARED,
+    OBJECT_RELOCATABLE,
+    OBJECT_CORE
+};
+
+struct object_segment { /* a PT_LOAD */
+    uint64_t vaddr, memory_size, offset, file_size;
+    bool readable, writable, executable;
+};
+
+struct object_section {
+    const char *name;
+    uint64_t vaddr, offset, size; /* size as stored in the file */
+    uint32_t type, index;
+    uint64_t flags;
+};
+
+struct object_symbol {
+    uint64_t vaddr;   /* link-time; the Thumb bit is removed */
+    uint64_t size;    /* 0 when the table gives none */
+    const char *name; /* mangled, never NULL */
+    uint8_t binding;  /* STB_* */
+    uint8_t type;     /* STT_* */
+    uint16_t section; /* st_shndx */
+    bool thumb;
+};
+
+/* Inflates a compressed section: returns malloc'ed bytes of exactly `size`, or NULL. */
+typedef uint8_t *(*object_inflate)(const uint8_t *data, size_t data_size, size_t size);
+struct object_codecs { /* set by libframewalk-symbols; libframewalk alone has none and says
+                          FW_ERR_UNSUPPORTED */
+    object_inflate zlib, zstd;
+    /* MiniDebugInfo: unpacks a whole .xz stream; *size is its length. At most `limit` bytes. */
+    uint8_t *(*xz)(const uint8_t *data, size_t data_size, size_t limit, size_t *size);
+};
+void object_set_codecs(const struct object_codecs *codecs); /* once, before any object is opened */
+
+/* Opens a file (mmap). `why` may be NULL. On success *object is to be closed with object_close. */
+fw_error object_open(const char *path, struct object **object, struct fw_failure *why);
+/* The same for an open descriptor, which stays the caller's; `label` is used in messages. */
+fw_error object_open_fd(int fd, const char *label, struct object **object, struct fw_failure *why);
+/* Bytes of a whole file. They must outlive the object, or are copied when `copy`. */
+fw_error object_open_bytes(const void *data, size_t size, bool copy, const char *label,
+                           struct object **object, struct fw_failure *why);
+/* An image as it lies in memory (vDSO, deleted file): program headers and what PT_LOAD covers; no
+ * sections. `read` copies from the image's address space. `base` is where its ELF header lies. At
+ * most 256 MB. */
+fw_error object_open_image(bool (*read)(void *context, uint64_t address, void *to, size_t size),
+                           void *context, uint64_t base, const char *label, struct object **object,
+                           struct fw_failure *why);
+void object_close(struct object *object);
+
+const char *object_label(const struct object *object);
+enum object_type object_type(const struct object *object);
+const struct arch *
+object_arch(const struct object *object);             /* NULL for one Framewalk does not unwind */
+uint16_t object_machine(const struct object *object); /* e_machine */
+bool object_is_64(const struct object *object);
+bool object_is_big_endian(const struct object *object);
+uint64_t object_entry(const struct object *object);
+struct span object_build_id(const struct object *object); /* GNU build id; size 0 when none */
+/* .gnu_debuglink: name and CRC-32; false when none. */
+bool object_debuglink(const struct object *object, const char **name, uint32_t *crc);
+
+size_t object_segment_count(const struct object *object);
+const struct object_segment *object_segment(const struct object *object, size_t i);
+/* Link-time address that file offset 0 would have (first PT_LOAD's vaddr - offset): runtime mapping
+ * start at file offset o of that segment, minus (o + this), is the bias. */
+uint64_t object_base(const struct object *object);
+
+size_t object_section_count(const struct object *object);
+bool object_section_at(const struct object *object, size_t i, struct object_section *section);
+/* Contents of a section by name, inflated when compressed (SHF_COMPRESSED or .zdebug_*).
+ * FW_ERR_NOT_FOUND when there is none (SHT_NOBITS counts as none). */
+fw_error object_section_data(struct object *object, const char *name,
+                             struct unwind_section *section, struct fw_failure *why);
+/* The PT_NOTE notes and SHT_NOTE sections, one call each; stops when `each` returns false. */
+void object_notes(const struct object *object,
+                  bool (*each)(void *context, const char *name, uint32_t type,
+                               struct span contents),
+                  void *context);
+
+/* Walks .symtab (dynamic == false) or .dynsym; `each` is not called for undefined, section and file
+ * symbols. Without section headers .dynsym is found through PT_DYNAMIC. Mapping symbols ($a $t $d
+ * $x) are left out. */
+fw_error object_symbols(struct object *object, bool dynamic,
+                        bool (*each)(void *context, const struct object_symbol *symbol),
+                        void *context);
+
+/* MiniDebugInfo: the object inside .gnu_debugdata, opened once and owned by `object`; NULL when
+ * there is none or it cannot be unpacked (then *why says so when it exists). */
+struct object *object_minidebug(struct object *object, struct fw_failure *why);
+
+/* Fills in everything the unwinder can use of this file: sections by name, else by program headers.
+ * `image->bias` is left 0, `eh_index`/`debug_index` NULL. `debug` may be NULL: another object
+ * (separate debug file or MiniDebugInfo) that supplies .debug_frame when `object` has none. */
+void object_unwind_image(struct object *object, struct object *debug, struct unwind_image *image);
+
+/* find.c: the separate debug file of `object` by build id (DIR/.build-id/xx/yyyy.debug) and
+ * .gnu_debuglink with its CRC (beside the file, in .debug/, under DIR + its folder). `dirs` is a
+ * NULL-terminated list or NULL for /usr/lib/debug; `root` is prefixed to every path when not NULL
+ * (a process in another mount namespace). Identity is checked: a candidate with another build id or
+ * CRC is refused and named in *why. FW_ERR_NOT_FOUND: *why names the places that were looked at. */
+fw_error object_find_debug(const struct object *object, const char *path, const char *root,
+                           const char *const *dirs, struct object **debug, struct fw_failure *why);
+
+#endif

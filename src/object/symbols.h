@@ -1,0 +1,32 @@
+/*
+ * Symbol index of one object: every function symbol of .symtab, .dynsym, MiniDebugInfo and the
+ * separate debug file, sorted once, searched by binary search. A stripped function is never given a
+ * wrong neighbour's name: an address past a symbol's size, or past the next function start known
+ * from unwind tables, has no name.
+ *
+ * Building allocates; lookup does not, is read-only and may run in many threads at once.
+ */
+#ifndef OBJECT_SYMBOLS_H
+#define OBJECT_SYMBOLS_H
+
+#include "object/object.h"
+
+struct symbols;
+
+struct symbol_match {
+    const char *name; /* mangled, as in the table */
+    uint64_t vaddr;   /* link-time start of the function */
+    uint64_t size;    /* its extent: st_size, or up to the next known start */
+    uint64_t offset;  /* lookup address - vaddr */
+    bool plt;         /* a PLT stub: `name` is the function it leads to */
+};
+
+/* `debug` may be NULL. `starts` (optional) are further link-time function bounds, from unwind
+ * tables. The objects must outlive the index. NULL when out of memory. */
+struct symbols *symbols_build(struct object *object, struct object *debug);
+void symbols_destroy(struct symbols *symbols);
+size_t symbols_count(const struct symbols *symbols);
+/* False when no symbol covers the link-time address. */
+bool symbols_lookup(const struct symbols *symbols, uint64_t vaddr, struct symbol_match *match);
+
+#endif
