@@ -166,10 +166,7 @@ static __attribute__((noinline)) enum unwind_status quick_step_slow(const struct
     if (status == UNWIND_OK) {
         signal_frame = row.signal_frame;
         at->method = row.method;
-        if (space->cache) {
-            uint64_t key = rule_key(space->cache, at->pc - !at->exact, at->exact);
-            rule_cache_put(space->cache, key, rule_pack(space->arch, &row));
-        }
+        rule_cache_put(space->cache, at->pc, at->exact, rule_pack(space->arch, &row));
         status = step_apply(space, memory, &row, at->exact, &regs);
     } else if (status == UNWIND_NO_INFO) {
         status = step_without_info(space, memory, at->exact, &regs, &at->method);
@@ -185,51 +182,79 @@ static __attribute__((noinline)) enum unwind_status quick_step_slow(const struct
     return UNWIND_OK;
 }
 
-/* What a quick walk knows of its architecture: constants where it is this machine's. */
-struct quick_arch {
+/* What a quick walk knows beforehand: constants where the walk is of this process. */
+struct quick_terms {
     unsigned word; /* bytes */
     bool has_lr;
+    bool direct;        /* the near range lies at its own addresses */
     uint64_t code_mask; /* bits that a code address keeps */
 };
 
-static inline __attribute__((always_inline)) enum unwind_status
-quick_step(const struct walk_space *space, const struct memory *memory, struct quick *at,
-           struct output *out, struct quick_arch arch)
-{
-    const unsigned word = arch.word;
-    const bool has_lr = arch.has_lr;
-    rule_t rule = RULE_NONE;
-    if (space->cache)
-        rule = rule_cache_get(space->cache, rule_key(space->cache, at->pc - !at->exact, at->exact));
-    unsigned kind = rule_kind(rule);
-    if (__builtin_expect(kind == RULE_ROOT, 0))
-        return UNWIND_ROOT;
-    if (__builtin_expect((kind != RULE_SP && kind != RULE_FP) || (kind == RULE_FP && !at->fp_known),
-                         0))
-        return quick_step_slow(space, memory, at, out);
+/* The range that nearly every word is in, copied out of struct memory so that it stays in
+ * registers. */
+struct near {
+    uint64_t lo, span; /* a word may be read at lo .. lo + span - 1 */
+    const uint8_t *bytes;
+};
 
-    uint64_t cfa = (kind == RULE_SP ? at->sp : at->fp) + rule_cfa_words(rule) * word;
-    int64_t ra_words = rule_ra_words(rule), fp_words = rule_fp_words(rule);
+static inline struct near near_of(const struct memory *memory, unsigned word)
+{
+    const struct memory_range *range = &memory->range[0];
+    return (struct near){range->lo, range->size < word ? 0 : range->size - word + 1, range->bytes};
+}
+
+static inline __attribute__((always_inline)) bool near_word(const struct memory *memory,
+                                                            struct near near, uint64_t address,
+                                                            struct quick_terms terms,
+                                                            uint64_t *value)
+{
+    uint64_t offset = address - near.lo;
+    if (__builtin_expect(offset >= near.span, 0))
+        return memory_word(memory, address, terms.word, value);
+    const uint8_t *at = terms.direct ? (const uint8_t *)(uintptr_t)address : near.bytes + offset;
+    if (terms.word == 8) {
+        memcpy(value, at, 8);
+    } else {
+        uint32_t half;
+        memcpy(&half, at, 4);
+        *value = half;
+    }
+    return true;
+}
+
+/* One step by a rule of kind RULE_SP or RULE_FP. */
+static inline __attribute__((always_inline)) enum unwind_status
+quick_step(const struct memory *memory, struct near near, struct quick *at, rule_t rule,
+           struct quick_terms terms)
+{
+    uint64_t base = rule_kind(rule) == RULE_SP ? at->sp : at->fp;
+    uint64_t cfa = base + rule_cfa_words(rule) * terms.word;
+    int64_t fp_words = rule_fp_words(rule);
+    int64_t ra_words = terms.has_lr ? rule_ra_words(rule) : -1;
+    bool leaf = terms.has_lr && ra_words == 0;
     uint64_t ra;
-    if (!has_lr || ra_words) {
-        if (__builtin_expect(!memory_word(memory, cfa + (uint64_t)(ra_words * word), word, &ra), 0))
+    if (!leaf) {
+        uint64_t where = cfa + (uint64_t)ra_words * terms.word;
+        if (__builtin_expect(!near_word(memory, near, where, terms, &ra), 0))
             return UNWIND_BAD_MEMORY;
     } else {
         if (!at->lr_known)
             return UNWIND_NEEDS_REGS;
         ra = at->lr;
     }
-    ra &= arch.code_mask;
-    if (has_lr && !ra_words && !at->exact && ra == at->pc)
+    ra &= terms.code_mask;
+    if (leaf && !at->exact && ra == at->pc)
         return UNWIND_BAD_INFO;
-    if (__builtin_expect(cfa <= at->sp, 0) && !(has_lr && !ra_words && at->exact && cfa == at->sp))
+    if (__builtin_expect(cfa <= at->sp, 0) && !(leaf && at->exact && cfa == at->sp))
         return UNWIND_LOOP;
-    if (fp_words)
-        at->fp_known = memory_word(memory, cfa + (uint64_t)(fp_words * word), word, &at->fp);
+    if (fp_words) {
+        uint64_t where = cfa + (uint64_t)fp_words * terms.word;
+        at->fp_known = near_word(memory, near, where, terms, &at->fp);
+    }
     at->sp = cfa;
     at->pc = ra;
     at->lr = ra;
-    at->lr_known = has_lr;
+    at->lr_known = terms.has_lr;
     at->method = rule_method(rule);
     at->exact = false;
     return UNWIND_OK;
@@ -237,17 +262,39 @@ quick_step(const struct walk_space *space, const struct memory *memory, struct q
 
 static inline __attribute__((always_inline)) enum unwind_status
 quick_walk(const struct walk_space *space, const struct memory *memory, struct quick at,
-           uint64_t max_walk, struct output *out, struct quick_arch arch)
+           uint64_t max_walk, struct output *output, struct quick_terms terms)
 {
-    for (uint64_t walked = 0;; walked++) {
-        if (walked == max_walk || !output_frame(out, at.pc, at.exact, at.method))
-            return UNWIND_OK; /* the limit */
-        enum unwind_status status = quick_step(space, memory, &at, out, arch);
-        if (status != UNWIND_OK)
-            return status;
-        if (at.pc == 0 && !at.exact)
-            return UNWIND_ROOT;
+    /* Copies whose addresses never escape stay in registers; the slow step works on copies of them.
+     */
+    struct output out = *output;
+    struct near near = near_of(memory, terms.word);
+    enum unwind_status status = UNWIND_OK;
+    for (uint64_t walked = 0; walked < max_walk; walked++) {
+        if (!output_frame(&out, at.pc, at.exact, at.method))
+            break;
+        rule_t rule = rule_cache_get(space->cache, at.pc, at.exact);
+        unsigned kind = rule_kind(rule);
+        if (__builtin_expect(kind == RULE_SP || (kind == RULE_FP && at.fp_known), 1)) {
+            status = quick_step(memory, near, &at, rule, terms);
+        } else if (kind == RULE_ROOT) {
+            status = UNWIND_ROOT;
+        } else {
+            struct quick slow_at = at;
+            struct output slow_out = out;
+            status = quick_step_slow(space, memory, &slow_at, &slow_out);
+            at = slow_at;
+            out = slow_out;
+            near = near_of(memory, terms.word);
+        }
+        if (__builtin_expect(status != UNWIND_OK, 0))
+            break;
+        if (__builtin_expect(at.pc == 0, 0) && !at.exact) {
+            status = UNWIND_ROOT;
+            break;
+        }
     }
+    *output = out;
+    return status;
 }
 
 static enum unwind_status whole_walk(const struct walk_space *space, const struct memory *memory,
@@ -289,13 +336,19 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
 
     struct output out = output_begin(stack, options);
     enum unwind_status status;
-    if (arch == &ARCH_NATIVE && !ARCH_NATIVE_HAS_LR)
-        status = quick_walk(space, memory, at, max_walk, &out,
-                            (struct quick_arch){sizeof(void *), false, UINTPTR_MAX});
-    else
-        status = quick_walk(space, memory, at, max_walk, &out,
-                            (struct quick_arch){arch->pointer_size, arch->lr != ARCH_NO_REG,
-                                                step_code_address(space, UINT64_MAX)});
+    bool direct = memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
+    if (arch == &ARCH_NATIVE && !ARCH_NATIVE_HAS_LR && direct) {
+        const struct quick_terms terms = {sizeof(void *), false, true, UINTPTR_MAX};
+        status = quick_walk(space, memory, at, max_walk, &out, terms);
+    } else if (arch == &ARCH_NATIVE && direct) {
+        const struct quick_terms terms = {sizeof(void *), ARCH_NATIVE_HAS_LR, true,
+                                          step_code_address(space, UINT64_MAX)};
+        status = quick_walk(space, memory, at, max_walk, &out, terms);
+    } else {
+        const struct quick_terms terms = {arch->pointer_size, arch->lr != ARCH_NO_REG, false,
+                                          step_code_address(space, UINT64_MAX)};
+        status = quick_walk(space, memory, at, max_walk, &out, terms);
+    }
     if (status == UNWIND_NEEDS_REGS) {
         struct regs whole = *regs;
         regs_set(&whole, arch->pc, at.pc);
