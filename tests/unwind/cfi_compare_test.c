@@ -34,6 +34,7 @@ struct comparison {
     const char *path;
     struct unwind_image *image;
     bool debug_frame;
+    bool dead; /* the current FDE is of a function that the linker left out */
     unsigned long fdes, rows, registers, differences;
     struct printed cie; /* row of the CIE of the current FDE */
     unsigned long return_column;
@@ -66,9 +67,11 @@ static bool cell_agrees(const struct comparison *c, const char *cell, const stru
                    ? rule->how == REG_VAL_EXPR
                    : rule->how == REG_CFA_PLUS && rule->offset == strtoll(cell + 1, NULL, 10);
     case 'e': return !strcmp(cell, "exp") && rule->how == REG_AT_EXPR;
-    case '(': { /* in another register */
+    case '(':   /* in another register */
+    case 'r': { /* the same, of one that readelf has no name for */
         char name[CELL_MAX];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(cell + 1, ")"), cell + 1);
+        size_t from = cell[0] == '(';
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(cell + from, ")"), cell + from);
         return rule->how == REG_IN_REG && rule->reg == column_register(c, name);
     }
     default: return false;
@@ -127,7 +130,7 @@ static void compare_row(struct comparison *c, const struct printed *p, uint64_t 
 /* `p` holds for [lo, hi): compares at both ends and in the middle. */
 static void compare_range(struct comparison *c, const struct printed *p, uint64_t lo, uint64_t hi)
 {
-    if (lo >= hi)
+    if (lo >= hi || c->dead)
         return;
     c->rows++;
     compare_row(c, p, lo, lo, hi);
@@ -200,6 +203,7 @@ static void compare_with_readelf(struct comparison *c, FILE *output)
             c->cie = cies.at[i - 1].row;
             c->return_column = cies.at[i - 1].return_column;
             c->fdes++;
+            c->dead = c->debug_frame && lo == 0;
             in_fde = true;
             row = c->cie;
             row.loc = lo;
@@ -311,6 +315,63 @@ static void rows_of_recorded_libraries(void **state)
         skip();
 }
 
+/* Compilers and options that lead to .debug_frame in all its forms. */
+static const struct {
+    const char *compiler, *options;
+} builds[] = {
+    {"cc", "-gdwarf-4"},
+    {"cc", "-gdwarf-5 -fno-omit-frame-pointer"},
+    {"gcc", "-gdwarf64 -gdwarf-5"},
+    {"gcc", "-m32 -gdwarf-5"},
+    {"aarch64-linux-gnu-gcc", "-gdwarf-5 -mbranch-protection=standard"},
+    {"arm-linux-gnueabihf-gcc", "-gdwarf-5 -mthumb"},
+    {"arm-linux-gnueabihf-gcc", "-gdwarf-4 -marm"},
+};
+
+static const char source[] =
+    "int printf(const char *, ...); void *alloca_user(unsigned n);\n"
+    "__attribute__((noinline)) static int leaf(int a, int b) { return a * b; }\n"
+    "__attribute__((noinline)) int many(int n, int *p, long a, long b, long c, long d, long e)\n"
+    "{ int s = 0; for (int i = 0; i < n; i++) { s += leaf(p[i], n); if (s < 0) return "
+    "printf(\"x\");\n"
+    "  if (p[i] > 7) s += many(n - 1, p, b, c, d, e, a); } return s + (int)(a * b + c * d + e); }\n"
+    "int main(int argc, char **argv)\n"
+    "{ char *b = __builtin_alloca((unsigned)argc * 16); b[0] = argv[0][0];\n"
+    "  int p[4] = {argc, b[0], 8, 9}; return printf(\"%d\", many(4, p, 1, 2, 3, 4, argc)); }\n";
+
+static void rows_of_debug_frame(void **state)
+{
+    (void)state;
+    unsigned compared = 0;
+    char folder[] = "/tmp/cfi_compareXXXXXX", c_file[64], program[64], command[512];
+    if (!have_readelf() || !mkdtemp(folder)) {
+        print_message("readelf is missing\n");
+        skip();
+    }
+    snprintf(c_file, sizeof c_file, "%s/a.c", folder);
+    snprintf(program, sizeof program, "%s/a.out", folder);
+    FILE *out = fopen(c_file, "w");
+    assert_non_null(out);
+    fputs(source, out);
+    fclose(out);
+    for (size_t i = 0; i < sizeof builds / sizeof *builds; i++) {
+        snprintf(
+            command, sizeof command,
+            "%s -O2 %s -fno-asynchronous-unwind-tables -fno-unwind-tables -o %s %s 2>/dev/null",
+            builds[i].compiler, builds[i].options, program, c_file);
+        print_message("%s %s\n", builds[i].compiler, builds[i].options);
+        if (system(command) == 0)
+            compared += compare_file(program, true);
+        else
+            print_message("[   SKIP   ] cannot build that\n");
+    }
+    unlink(c_file);
+    unlink(program);
+    rmdir(folder);
+    if (!compared)
+        skip();
+}
+
 /* The same row, wherever it was found. */
 static bool same_row(const struct unwind_row *a, const struct unwind_row *b)
 {
@@ -382,6 +443,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_system_libraries),
         cmocka_unit_test(rows_of_recorded_libraries),
+        cmocka_unit_test(rows_of_debug_frame),
         cmocka_unit_test(header_index_and_scan_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
