@@ -33,6 +33,7 @@ struct walk_options {
     uint32_t
         skip; /* innermost frames not to store (they still count for nothing, not even the id) */
     uint32_t max_walk; /* frames walked at the most, whatever the buffer: 0 = 1,048,576 */
+    void **addresses;  /* optional: bare addresses go here instead of stack->frames */
     bool exact_first;  /* the first pc is exact (a stopped thread); false: it is a return address */
 };
 
