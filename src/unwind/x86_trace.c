@@ -405,8 +405,9 @@ static void follow(struct search *s, uint64_t at, struct x86_state *state)
                 return;
             break;
         case X86_JUMP_INDIRECT:
-            /* Through a fixed place in a PLT it is the called function that goes on. */
-            if (x86_in_plt(s->image, at))
+            /* Through one fixed place (a PLT stub, a function pointer) another function goes on; a
+             * jump table has an index. */
+            if (insn.fixed || x86_in_plt(s->image, at))
                 arrive_at_return(s, state);
             return;
         case X86_JUMP:
