@@ -279,8 +279,7 @@ static void fill_row(const struct machine *m, const struct entry *entry, struct 
     };
     for (unsigned i = 0; i < REG_COUNT; i++)
         if (m->popped >> i & 1)
-            row->reg[i] =
-                (struct reg_row){.how = REG_AT_CFA, .offset = m->slot[i] - m->offset};
+            row->reg[i] = (struct reg_row){.how = REG_AT_CFA, .offset = m->slot[i] - m->offset};
     if (row->reg[row->ra_reg].how == REG_UNSPECIFIED)
         row->reg[row->ra_reg].how = REG_SAME;
 }

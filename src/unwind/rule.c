@@ -44,6 +44,9 @@ rule_t rule_pack(const struct arch *arch, const struct unwind_row *row)
     } else if (!keeps_value(fp)) {
         return RULE_SLOW | method;
     }
-    return (row->cfa_reg == arch->sp ? RULE_SP : RULE_FP) | method | (rule_t)cfa_words << 7 |
-           ((rule_t)ra_words & 0x1ffff) << 30 | (rule_t)fp_words << 47;
+    if (arch->lr == ARCH_NO_REG && ra_words != -1)
+        return RULE_SLOW | method;
+    return (row->cfa_reg == arch->sp ? RULE_SP : RULE_FP) | method |
+           ((rule_t)fp_words & 0x1ffff) << 7 | ((rule_t)ra_words & 0x1ffff) << 24 |
+           (rule_t)cfa_words << 41;
 }

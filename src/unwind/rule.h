@@ -4,9 +4,11 @@
  *
  *     bits   0..2   kind        enum rule_kind
  *            3..6   method      fw_method
- *            7..29  cfa         CFA = base + cfa words           (unsigned)
- *           30..46  ra          return address at CFA + ra words (signed; 0 = in the link register)
- *           47..63  fp          frame pointer at CFA + fp words  (signed; 0 = unchanged)
+ *            7..23  fp          frame pointer at CFA + fp words  (signed; 0 = unchanged)
+ *           24..40  ra          return address at CFA + ra words (signed; 0 = in the link register)
+ *           41..63  cfa         CFA = base + cfa words           (unsigned)
+ *
+ * Where calls push the return address (x86), ra is always -1 and is not decoded.
  *
  * What does not fit (expressions, other CFA registers, signal frames) is RULE_SLOW: its row is
  * decoded each time.
@@ -43,17 +45,17 @@ static inline uint8_t rule_method(rule_t rule)
 
 static inline uint64_t rule_cfa_words(rule_t rule)
 {
-    return rule >> 7 & 0x7fffff;
+    return rule >> 41;
 }
 
 static inline int64_t rule_ra_words(rule_t rule)
 {
-    return (int64_t)(rule << 17) >> 47;
+    return (int64_t)(rule << 23) >> 47;
 }
 
 static inline int64_t rule_fp_words(rule_t rule)
 {
-    return (int64_t)rule >> 47;
+    return (int64_t)(rule << 40) >> 47;
 }
 
 /* The rule for a row; RULE_SLOW when it does not fit. Async-signal-safe. */
@@ -76,16 +78,26 @@ static inline void rule_cache_clear(struct rule_cache *cache)
     __atomic_fetch_add(&cache->generation, (uint64_t)1 << 56, __ATOMIC_RELAXED);
 }
 
-/* A key for a lookup address: an exact frame may have another rule than a return address at the
- * same place. */
-static inline uint64_t rule_key(const struct rule_cache *cache, uint64_t lookup, bool exact)
+/* The key of a frame: an exact address may have another rule than a return address of the same
+ * value. */
+static inline uint64_t rule_key(const struct rule_cache *cache, uint64_t address, bool exact)
 {
-    return (lookup | (uint64_t)exact << 55) ^ __atomic_load_n(&cache->generation, __ATOMIC_RELAXED);
+    return (address | (uint64_t)exact << 55) ^
+           __atomic_load_n(&cache->generation, __ATOMIC_RELAXED);
 }
 
-static inline struct rule_slot *rule_slot_of(struct rule_cache *cache, uint64_t key)
+/* The slot of an address: two neighbours belong to each address, so that two frames of one stack
+ * rarely evict each other. No two return addresses are one byte apart; dropping bit 0 lets the
+ * index scale by itself. */
+static inline struct rule_slot *rule_slot_of(const struct rule_cache *cache, uint64_t address)
 {
-    return &cache->slot[(key ^ key >> 13) & cache->mask];
+    return (struct rule_slot *)((uint64_t *)cache->slot + (address & cache->mask << 1));
+}
+
+static inline struct rule_slot *rule_slot_other(const struct rule_cache *cache,
+                                                struct rule_slot *slot)
+{
+    return cache->slot + ((size_t)(slot - cache->slot) ^ 1);
 }
 
 static inline uint64_t rule_check(uint64_t key, rule_t rule)
@@ -93,18 +105,36 @@ static inline uint64_t rule_check(uint64_t key, rule_t rule)
     return key ^ rule * 0xD6E8FEB86659FD93u;
 }
 
-/* RULE_NONE (0) when the key is not there. */
-static inline rule_t rule_cache_get(struct rule_cache *cache, uint64_t key)
+static inline rule_t rule_slot_get(const struct rule_slot *slot, uint64_t key)
 {
-    struct rule_slot *slot = rule_slot_of(cache, key);
     rule_t rule = __atomic_load_n(&slot->rule, __ATOMIC_RELAXED);
     uint64_t check = __atomic_load_n(&slot->check, __ATOMIC_RELAXED);
-    return check == rule_check(key, rule) ? rule : RULE_NONE;
+    return __builtin_expect(check == rule_check(key, rule), 1) ? rule : RULE_NONE;
 }
 
-static inline void rule_cache_put(struct rule_cache *cache, uint64_t key, rule_t rule)
+/* RULE_NONE (0) when the address is not there. */
+static inline rule_t rule_cache_get(const struct rule_cache *cache, uint64_t address, bool exact)
 {
-    struct rule_slot *slot = rule_slot_of(cache, key);
+    uint64_t key = rule_key(cache, address, exact);
+    struct rule_slot *slot = rule_slot_of(cache, address);
+    rule_t rule = rule_slot_get(slot, key);
+    return __builtin_expect(rule != RULE_NONE, 1)
+               ? rule
+               : rule_slot_get(rule_slot_other(cache, slot), key);
+}
+
+/* Takes an empty slot of the two, else the first one, whose old rule moves to the second. */
+static inline void rule_cache_put(struct rule_cache *cache, uint64_t address, bool exact,
+                                  rule_t rule)
+{
+    uint64_t key = rule_key(cache, address, exact);
+    struct rule_slot *slot = rule_slot_of(cache, address), *other = rule_slot_other(cache, slot);
+    rule_t old = __atomic_load_n(&slot->rule, __ATOMIC_RELAXED);
+    if (old != RULE_NONE) {
+        uint64_t check = __atomic_load_n(&slot->check, __ATOMIC_RELAXED);
+        __atomic_store_n(&other->rule, old, __ATOMIC_RELAXED);
+        __atomic_store_n(&other->check, check, __ATOMIC_RELAXED);
+    }
     __atomic_store_n(&slot->rule, rule, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->check, rule_check(key, rule), __ATOMIC_RELAXED);
 }

@@ -21,7 +21,7 @@ struct walk_space {
     /* The image whose code covers the runtime address, or NULL. */
     const struct unwind_image *(*find_image)(void *context, uint64_t address);
     void *context;
-    struct rule_cache *cache; /* optional */
+    struct rule_cache *cache; /* rules of this space, see rule.h; never NULL */
     uint64_t
         pac_mask; /* bits to clear in code addresses (aarch64 pointer authentication), 0 for none */
     /* Optional: is this runtime address inside executable memory? Without it, addresses outside all
