@@ -4,7 +4,6 @@
  *
  * test_cfi_compare FILE... compares those files instead of the usual ones.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <setjmp.h>
