@@ -40,7 +40,7 @@
 #define KNOWN(name)                                                                                \
     extern const char __start_known_##name[] __attribute__((visibility("hidden")));                \
     extern const char __stop_known_##name[] __attribute__((visibility("hidden")));                 \
-    __attribute__((noinline, section("known_" #name)))
+    __attribute__((noinline, unused, section("known_" #name)))
 
 /* Keeps the call before it from being the last thing that its function does. */
 #define NOT_A_TAIL_CALL() __asm__ volatile("" ::: "memory")
@@ -195,7 +195,7 @@ static inline void wait_until_leave(struct target *target)
         pause_ms(20);
 }
 
-KNOWN(spin) static inline void spin(struct target *target)
+KNOWN(spin) static void spin(struct target *target)
 {
     target->ready = true;
     while (!target->leave)
@@ -203,7 +203,7 @@ KNOWN(spin) static inline void spin(struct target *target)
 }
 
 /* Sleeps in read() on a pipe, `context` is its two ends. */
-KNOWN(read_pipe) static inline void read_pipe(struct target *target)
+KNOWN(read_pipe) static void read_pipe(struct target *target)
 {
     int *pipe_ends = target->context;
     char byte;
