@@ -107,6 +107,12 @@ static void read_auxv(struct parse *parse, struct span contents)
     }
 }
 
+static int by_address(const void *a, const void *b)
+{
+    uint64_t x = ((const struct core_file *)a)->lo, y = ((const struct core_file *)b)->lo;
+    return x < y ? -1 : x > y;
+}
+
 static void read_files(struct parse *parse, struct span contents)
 {
     struct core_notes *notes = parse->notes;
@@ -128,10 +134,11 @@ static void read_files(struct parse *parse, struct span contents)
         uint64_t number = reader_uint(&reader, parse->word);
         file.path = reader_string(&paths);
         if (!file.path)
-            return;
+            break;
         if (file.lo < file.hi && !__builtin_mul_overflow(number, page, &file.offset))
             notes->files[notes->file_count++] = file;
     }
+    qsort(notes->files, notes->file_count, sizeof *notes->files, by_address);
 }
 
 static bool each_note(void *context, const char *name, uint32_t type, struct span contents)
@@ -166,6 +173,19 @@ bool core_notes_read(const struct object *object, struct core_notes *notes)
     struct parse parse = {object, notes, object_is_64(object) ? 8 : 4};
     object_notes(object, each_note, &parse);
     return !notes->no_memory;
+}
+
+const struct core_file *core_notes_file_at(const struct core_notes *notes, uint64_t address)
+{
+    size_t lo = 0, hi = notes->file_count;
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (notes->files[middle].lo <= address)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo && address < notes->files[lo - 1].hi ? &notes->files[lo - 1] : NULL;
 }
 
 void core_notes_free(struct core_notes *notes)

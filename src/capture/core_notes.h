@@ -25,7 +25,7 @@ struct core_file { /* a mapped file: NT_FILE */
 struct core_notes {
     struct core_thread *threads;
     size_t thread_count, thread_capacity;
-    struct core_file *files;
+    struct core_file *files; /* sorted by address */
     size_t file_count;
     int32_t pid;      /* 0 when unknown */
     char name[17];    /* of the process */
@@ -38,6 +38,8 @@ struct core_notes {
 
 /* Reads what there is; broken notes are left out. False when out of memory. */
 bool core_notes_read(const struct object *object, struct core_notes *notes);
+/* The mapped file around an address, or NULL when none is listed. */
+const struct core_file *core_notes_file_at(const struct core_notes *notes, uint64_t address);
 void core_notes_free(struct core_notes *notes);
 
 #endif

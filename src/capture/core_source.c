@@ -170,15 +170,6 @@ struct image_source core_source(struct fw_process *process)
     };
 }
 
-/* The mapped file around an address; NULL when none is listed. */
-static const struct core_file *file_at(const struct core_notes *notes, uint64_t address)
-{
-    for (size_t i = 0; i < notes->file_count; i++)
-        if (address >= notes->files[i].lo && address < notes->files[i].hi)
-            return &notes->files[i];
-    return NULL;
-}
-
 static bool add_segments(const struct core *core, struct maps *maps)
 {
     for (size_t i = 0; i < object_segment_count(core->object); i++) {
@@ -191,7 +182,7 @@ static bool add_segments(const struct core *core, struct maps *maps)
             .writable = segment->writable,
             .executable = segment->executable,
         };
-        const struct core_file *file = file_at(&core->notes, mapping.lo);
+        const struct core_file *file = core_notes_file_at(&core->notes, mapping.lo);
         if (file) {
             mapping.path = file->path;
             mapping.offset = file->offset + (mapping.lo - file->lo);
@@ -234,9 +225,12 @@ static void adopt(struct maps *maps, const struct object *object, uint64_t bias,
     for (size_t i = 0; i < object_segment_count(object); i++) {
         const struct object_segment *segment = object_segment(object, i);
         uint64_t lo = segment->vaddr + bias;
-        for (size_t k = 0; k < maps->count; k++) {
+        uint64_t hi = lo + segment->memory_size;
+        const struct mapping *first = maps_above(maps, lo);
+        for (size_t k = first ? (size_t)(first - maps->list) : maps->count;
+             k < maps->count && maps->list[k].lo < hi; k++) {
             struct mapping *mapping = &maps->list[k];
-            if (*mapping->path || lo >= mapping->hi || lo + segment->memory_size <= mapping->lo)
+            if (*mapping->path)
                 continue;
             mapping->path = path;
             mapping->offset = mapping->lo - bias - (segment->vaddr - segment->offset);
@@ -262,7 +256,7 @@ static void find_executable(struct fw_process *process, struct maps *maps)
 {
     struct core *core = process->core;
     char path[SOURCE_PATH];
-    const struct core_file *file = file_at(&core->notes, core->notes.entry);
+    const struct core_file *file = core_notes_file_at(&core->notes, core->notes.entry);
     if (file) {
         process->executable = strdup(file->path);
         return;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HEADER_SEARCH = 4096 }; /* mappings */
+
 static bool has_file(const struct mapping *mapping)
 {
     return mapping->path[0] == '/';
@@ -101,7 +103,9 @@ void images_free(struct images *images)
 uint64_t images_header_address(const struct images *images, const struct mapping *mapping)
 {
     const struct maps *maps = &images->maps;
-    for (size_t i = (size_t)(mapping - maps->list) + 1; i-- > 0;) {
+    size_t last = (size_t)(mapping - maps->list) + 1,
+           first = last > HEADER_SEARCH ? last - HEADER_SEARCH : 0;
+    for (size_t i = last; i-- > first;) {
         const struct mapping *m = &maps->list[i];
         if (!same_file(m, mapping) && has_file(m))
             break;
