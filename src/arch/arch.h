@@ -49,13 +49,17 @@ const struct arch *arch_of_elf(uint16_t e_machine);
 
 /* The architecture that this code was compiled for. */
 #if defined(__x86_64__)
-#define ARCH_NATIVE arch_x86_64
+#define ARCH_NATIVE        arch_x86_64
+#define ARCH_NATIVE_HAS_LR false
 #elif defined(__aarch64__)
-#define ARCH_NATIVE arch_aarch64
+#define ARCH_NATIVE        arch_aarch64
+#define ARCH_NATIVE_HAS_LR true
 #elif defined(__arm__)
-#define ARCH_NATIVE arch_arm
+#define ARCH_NATIVE        arch_arm
+#define ARCH_NATIVE_HAS_LR true
 #elif defined(__i386__)
-#define ARCH_NATIVE arch_i386
+#define ARCH_NATIVE        arch_i386
+#define ARCH_NATIVE_HAS_LR false
 #else
 #error "Framewalk does not know this architecture"
 #endif

@@ -21,7 +21,7 @@ struct walk_space {
     /* The image whose code covers the runtime address, or NULL. */
     const struct unwind_image *(*find_image)(void *context, uint64_t address);
     void *context;
-    struct rule_cache *cache; /* optional */
+    struct rule_cache *cache; /* rules of this space, see rule.h; never NULL */
     uint64_t
         pac_mask; /* bits to clear in code addresses (aarch64 pointer authentication), 0 for none */
     /* Optional: is this runtime address inside executable memory? Without it, addresses outside all
@@ -33,6 +33,7 @@ struct walk_options {
     uint32_t
         skip; /* innermost frames not to store (they still count for nothing, not even the id) */
     uint32_t max_walk; /* frames walked at the most, whatever the buffer: 0 = 1,048,576 */
+    void **addresses;  /* optional: bare addresses go here instead of stack->frames */
     bool exact_first;  /* the first pc is exact (a stopped thread); false: it is a return address */
 };
 

@@ -1,0 +1,35 @@
+# What `cmake --install` lays down: headers, both libraries, the tool, pkg-config and CMake package
+# files, man pages and shell completions. All of it can be moved as a whole to another prefix.
+include(CMakePackageConfigHelpers)
+
+install(DIRECTORY include/framewalk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(TARGETS framewalk_shared framewalk_static EXPORT framewalk-targets)
+if(TARGET framewalk)
+  install(TARGETS framewalk RUNTIME)
+endif()
+
+install(EXPORT framewalk-targets NAMESPACE framewalk::
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/framewalk)
+configure_package_config_file(cmake/framewalk-config.cmake.in framewalk-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/framewalk NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(framewalk-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/framewalk-config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/framewalk-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/framewalk)
+
+# The .pc file finds its prefix from its own place.
+file(RELATIVE_PATH FW_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" FW_PC_PREFIX "${FW_PC_PREFIX}")
+configure_file(cmake/framewalk.pc.in framewalk.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/framewalk.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+file(GLOB fw_man1 CONFIGURE_DEPENDS packaging/man/*.1)
+file(GLOB fw_man3 CONFIGURE_DEPENDS packaging/man/*.3)
+install(FILES ${fw_man1} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${fw_man3} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+install(FILES packaging/completions/framewalk.bash RENAME framewalk OPTIONAL
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES packaging/completions/framewalk.zsh RENAME _framewalk OPTIONAL
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES packaging/completions/framewalk.fish OPTIONAL
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

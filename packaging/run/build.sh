@@ -1,0 +1,20 @@
+# Configuring and building a preset. Sourced by ./run.
+# shellcheck shell=sh
+
+jobs=$(nproc 2>/dev/null || echo 2)
+
+# build PRESET [CMAKE ARGUMENT...]: quiet when all is well, the whole log when not.
+build() {
+    preset=$1
+    shift
+    say "Building $preset"
+    log=$log_folder/build-$preset.log
+    if ! { cmake --preset "$preset" "$@" && cmake --build --preset "$preset" -j "$jobs"; } >"$log" 2>&1; then
+        cat "$log" >&2
+        die "building $preset failed"
+    fi
+    # A warning is a defect, wherever it appears.
+    if grep -n 'warning:' "$log" >&2; then
+        die "building $preset gave warnings"
+    fi
+}

@@ -1,0 +1,48 @@
+# ./run lint: everything that can be said about the source without running it. Sourced by ./run.
+# shellcheck shell=sh
+
+run_lint() {
+    # shellcheck disable=SC2086 # lists of words
+    need_packages $packages_build $packages_tool $packages_lint
+
+    say "Formatting"
+    our_files -name '*.[ch]' -o -name '*.cc' | xargs clang-format-19 --dry-run -Werror
+
+    say "Shell scripts"
+    shellcheck -x -a run # and what it sources
+    our_files -name '*.sh' | grep -v '^./packaging/run/' | xargs shellcheck .ci/run
+
+    say "Layers"
+    sh packaging/check/layers.sh src
+
+    for compiler in gcc clang-19; do
+        say "Warnings of $compiler"
+        lint_build "$compiler"
+    done
+
+    if ls packaging/man/*.[1-9] >/dev/null 2>&1; then
+        say "Man pages"
+        mandoc -Tlint -Wwarning packaging/man/*.[1-9]
+    fi
+    say "Nothing to complain about"
+}
+
+# our_files CONDITION...: the files of the project for which find's condition holds.
+our_files() {
+    find . \( -name build -o -name 'build-*' -o -name .git \) -prune -o -type f \( "$@" \) -print
+}
+
+# lint_build COMPILER: all code with warnings as errors. The exported symbols are checked by ctest.
+lint_build() {
+    log=$log_folder/lint-$1.log
+    case $1 in
+    gcc) cxx=g++ ;;
+    *) cxx=clang++-19 ;;
+    esac
+    if ! { cmake -S . -B "build/lint-$1" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DCMAKE_C_COMPILER="$1" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_COMPILE_WARNING_AS_ERROR=ON &&
+        cmake --build "build/lint-$1" -j "$jobs"; } >"$log" 2>&1; then
+        cat "$log" >&2
+        die "warnings or errors with $1"
+    fi
+}

@@ -1,0 +1,68 @@
+# Debian packages that each command of ./run needs, and installing those that are missing. Sourced by ./run.
+# shellcheck shell=sh
+
+packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config"
+packages_tool="zlib1g-dev liblzma-dev libzstd-dev"
+packages_test="libcmocka-dev binutils elfutils python3 procps util-linux"
+packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
+    gcc-12-multilib qemu-user" # gcc-multilib itself conflicts with the cross compilers
+packages_bench="libunwind-dev libabsl-dev elfutils gdb"
+packages_fuzz="clang-19 libclang-rt-19-dev llvm-19"
+packages_lint="clang-19 clang-format-19 shellcheck mandoc libcmocka-dev"
+
+have_package() {
+    [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)" = "ii " ]
+}
+
+# as_root COMMAND...: directly when root, else through sudo.
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null 2>&1; then
+        sudo "$@"
+    else
+        die "need root (or sudo) to run: $*"
+    fi
+}
+
+# need_packages PACKAGE...: installs those that are missing; on other systems names what is missing.
+need_packages() {
+    if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+        need_commands_elsewhere "$@"
+        return
+    fi
+    missing=
+    for package in "$@"; do
+        have_package "$package" || missing="$missing $package"
+    done
+    [ -n "$missing" ] || return 0
+    say "Installing$missing"
+    # shellcheck disable=SC2086 # several words
+    apt_install $missing || {
+        as_root apt-get update -qq || die "apt-get update failed; install by hand:$missing"
+        apt_install $missing || die "apt-get install failed; install by hand:$missing"
+    }
+}
+
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends --no-remove "$@" \
+        </dev/null >"$log_folder/apt.log" 2>&1
+}
+
+# On a system without dpkg the packages cannot be told; what can be told is whether the programs are there.
+need_commands_elsewhere() {
+    missing=
+    for package in "$@"; do
+        case $package in
+        ninja-build) program=ninja ;;
+        gcc | g++ | cmake | pkg-config | gdb | shellcheck | mandoc | clang-19 | clang-format-19 | python3) program=$package ;;
+        gcc-aarch64-linux-gnu | gcc-arm-linux-gnueabihf) program=${package#gcc-}-gcc ;;
+        qemu-user) program=qemu-aarch64 ;;
+        elfutils) program=eu-stack ;;
+        *) continue ;; # libraries: CMake names those it does not find
+        esac
+        command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
+    done
+    [ -z "$missing" ] || die "this is not a Debian system, so nothing is installed for you. Missing:$missing
+(the Debian packages that this command uses: $*)"
+}

@@ -1,0 +1,53 @@
+# ./run test: every kind of test, one after the other. Sourced by ./run.
+# shellcheck shell=sh
+
+# check PRESET [CTEST ARGUMENT...]: builds the preset and runs its tests.
+check() {
+    preset=$1
+    shift
+    build "$preset"
+    say "Testing $preset"
+    log=$log_folder/test-$preset.log
+    # shellcheck disable=SC2086 # a command and its options, or nothing
+    if $wrapper ctest --preset "$preset" -j "$jobs" "$@" </dev/null >"$log" 2>&1; then
+        grep -E 'Skipped|tests passed|No tests' "$log"
+    else
+        cat "$log"
+        die "tests of $preset failed"
+    fi
+}
+
+# The sanitizers' shadow memory and an address space laid out at random do not always agree: fixed
+# addresses are used where the system lets us ask for them.
+fixed_addresses() {
+    if setarch -R true 2>/dev/null; then
+        echo "setarch -R"
+    fi
+}
+
+run_test() {
+    # shellcheck disable=SC2086 # lists of words
+    need_packages $packages_build $packages_tool $packages_test $packages_cross
+    rm -f "$log_folder"/test-*.log
+    wrapper=
+    check test
+    wrapper=$(fixed_addresses)
+    check asan
+    check tsan
+    wrapper=
+    check i386
+    check aarch64
+    check armv7
+    test_summary
+}
+
+# One line over all runs: skipped tests count as neither.
+test_summary() {
+    cat "$log_folder"/test-*.log | awk '
+        /tests? passed, .* failed out of/ { total += $NF; failed += $4 }
+        /\*\*\*Skipped/ { skipped++ }
+        END {
+            if (skipped) printf "%d skipped\n", skipped
+            printf "%d passed, %d failed\n", total - failed - skipped, failed
+        }'
+}

@@ -1,0 +1,213 @@
+/*
+ * The images loaded in this process. Program headers as in the ELF specification (System V ABI,
+ * chapter 5); they and the tables they point to were mapped by the loader, which is trusted;
+ * lengths are still bounded by segments.
+ */
+#include "os/linux/self_images.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+#include "os/linux/self_maps.h"
+
+/* The segment of `image` that holds the link-time address, as a section that begins there. */
+static struct unwind_section from_segment(uintptr_t bias, const ElfW(Phdr) * phdrs, size_t count,
+                                          uint64_t vaddr)
+{
+    for (size_t i = 0; i < count; i++) {
+        const ElfW(Phdr) *p = &phdrs[i];
+        if (p->p_type == PT_LOAD && (p->p_flags & PF_R) && vaddr - p->p_vaddr < p->p_memsz)
+            return (struct unwind_section){(const uint8_t *)(bias + vaddr),
+                                           p->p_memsz - (size_t)(vaddr - p->p_vaddr), vaddr};
+    }
+    return (struct unwind_section){NULL, 0, 0};
+}
+
+/* .eh_frame from its header: version 1, then the encoding of the pointer that follows (LSB 4.1
+ * Core, 10.6.2). Only the form that linkers write, 4 bytes relative to itself, is taken; with
+ * others the table alone is used. */
+static uint64_t eh_frame_vaddr(const struct unwind_section *hdr)
+{
+    struct reader r = reader_over(hdr->data, hdr->size);
+    uint8_t version = reader_u8(&r), encoding = reader_u8(&r);
+    reader_skip(&r, 2);
+    int32_t offset = (int32_t)reader_u32(&r);
+    if (r.failed || version != 1 || encoding != 0x1b)
+        return 0;
+    return hdr->vaddr + 4 + (uint64_t)(int64_t)offset;
+}
+
+void self_image_describe(uintptr_t bias, const void *headers, size_t count,
+                         struct unwind_image *image)
+{
+    const ElfW(Phdr) *phdrs = headers;
+    memset(image, 0, sizeof *image);
+    image->arch = &ARCH_NATIVE;
+    image->bias = bias;
+    for (size_t i = 0; i < count; i++) {
+        const ElfW(Phdr) *p = &phdrs[i];
+        if (p->p_type == PT_LOAD && (p->p_flags & PF_X)) {
+            if (!image->hi || p->p_vaddr < image->lo)
+                image->lo = p->p_vaddr;
+            if (p->p_vaddr + p->p_memsz > image->hi)
+                image->hi = p->p_vaddr + p->p_memsz;
+            if ((p->p_flags & PF_R) && p->p_memsz > image->text.size)
+                image->text = (struct unwind_section){(const uint8_t *)(bias + p->p_vaddr),
+                                                      p->p_memsz, p->p_vaddr};
+        } else if (p->p_type == PT_GNU_EH_FRAME) {
+            image->eh_frame_hdr = from_segment(bias, phdrs, count, p->p_vaddr);
+            if (image->eh_frame_hdr.size > p->p_memsz)
+                image->eh_frame_hdr.size = p->p_memsz;
+#ifdef PT_ARM_EXIDX
+        } else if (p->p_type == PT_ARM_EXIDX) {
+            image->exidx = from_segment(bias, phdrs, count, p->p_vaddr);
+            if (image->exidx.size > p->p_memsz)
+                image->exidx.size = p->p_memsz;
+#endif
+        }
+    }
+    if (image->eh_frame_hdr.data)
+        image->eh_frame = from_segment(bias, phdrs, count, eh_frame_vaddr(&image->eh_frame_hdr));
+    if (image->exidx.data) {
+        for (size_t i = 0; i < count; i++) {
+            const ElfW(Phdr) *p = &phdrs[i];
+            if (p->p_type == PT_LOAD && image->exidx.vaddr - p->p_vaddr < p->p_memsz)
+                image->extab = from_segment(bias, phdrs, count, p->p_vaddr);
+        }
+    }
+}
+
+/* Without _dl_find_object: images known since start or the last refresh. Two tables take turns, so
+ * that a reader in a signal handler always sees a whole one. */
+enum { MAX_IMAGES = 512 };
+
+struct known_image {
+    uintptr_t lo, hi, bias;
+    const void *phdrs;
+    size_t phdr_count;
+};
+
+struct image_table {
+    size_t count;
+    struct known_image image[MAX_IMAGES];
+};
+
+static struct image_table tables[2];
+static struct image_table *current = &tables[0];
+static unsigned long long loads_seen, unloads_seen;
+static int refreshing;
+
+struct collecting {
+    struct image_table *table;
+    bool changed;
+};
+
+static int collect(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct collecting *c = context;
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
+        if (!c->changed && info->dlpi_adds == loads_seen && info->dlpi_subs == unloads_seen)
+            return 1;
+        loads_seen = info->dlpi_adds;
+        unloads_seen = info->dlpi_subs;
+    }
+    c->changed = true;
+    if (c->table->count == MAX_IMAGES)
+        return 1;
+    struct known_image known = {UINTPTR_MAX, 0, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum};
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_LOAD)
+            continue;
+        if (info->dlpi_addr + p->p_vaddr < known.lo)
+            known.lo = info->dlpi_addr + p->p_vaddr;
+        if (info->dlpi_addr + p->p_vaddr + p->p_memsz > known.hi)
+            known.hi = info->dlpi_addr + p->p_vaddr + p->p_memsz;
+    }
+    c->table->image[c->table->count++] = known;
+    return 0;
+}
+
+bool self_images_refresh(void)
+{
+    if (__atomic_exchange_n(&refreshing, 1, __ATOMIC_ACQUIRE))
+        return false; /* somebody else is at it */
+    struct image_table *other = current == &tables[0] ? &tables[1] : &tables[0];
+    struct collecting c = {other, false};
+    other->count = 0;
+    dl_iterate_phdr(collect, &c);
+    if (c.changed)
+        __atomic_store_n(&current, other, __ATOMIC_RELEASE);
+    __atomic_store_n(&refreshing, 0, __ATOMIC_RELEASE);
+    return c.changed;
+}
+
+static __attribute__((constructor)) void learn_images_at_start(void)
+{
+    self_images_refresh();
+}
+
+static bool known_find(uintptr_t address, struct known_image *found)
+{
+    const struct image_table *table = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < table->count; i++)
+        if (address - table->image[i].lo < table->image[i].hi - table->image[i].lo) {
+            *found = table->image[i];
+            return true;
+        }
+    return false;
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+#pragma weak _dl_find_object
+
+static bool loader_find(uintptr_t address, struct known_image *found)
+{
+    struct dl_find_object object;
+    if (_dl_find_object((void *)address, &object) != 0)
+        return false;
+    found->lo = (uintptr_t)object.dlfo_map_start;
+    found->hi = (uintptr_t)object.dlfo_map_end;
+    found->bias = object.dlfo_link_map->l_addr;
+    const ElfW(Ehdr) *header = object.dlfo_map_start;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phentsize != sizeof(ElfW(Phdr)))
+        return false;
+    found->phdrs = (const char *)header + header->e_phoff;
+    found->phdr_count = header->e_phnum;
+    return true;
+}
+
+static bool image_at(uintptr_t address, struct known_image *found)
+{
+    return _dl_find_object ? loader_find(address, found) : known_find(address, found);
+}
+#else
+static bool image_at(uintptr_t address, struct known_image *found)
+{
+    return known_find(address, found);
+}
+#endif
+
+const struct unwind_image *self_images_find(void *context, uint64_t address)
+{
+    struct self_images *images = context;
+    struct known_image known;
+    if (address - images->lo < images->hi - images->lo)
+        return &images->image;
+    if (address > UINTPTR_MAX || !image_at((uintptr_t)address, &known))
+        return NULL;
+    self_image_describe(known.bias, known.phdrs, known.phdr_count, &images->image);
+    images->lo = known.lo;
+    images->hi = known.hi;
+    return &images->image;
+}
+
+bool self_images_is_code(void *context, uint64_t address)
+{
+    struct self_mapping mapping;
+    (void)context;
+    return address <= UINTPTR_MAX && self_mapping_find((uintptr_t)address, &mapping) &&
+           mapping.executable;
+}

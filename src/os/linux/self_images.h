@@ -1,0 +1,40 @@
+/*
+ * The images loaded in this process, as the unwinder wants them.
+ *
+ * glibc 2.35 and later say which image holds an address without any lock (_dl_find_object); that
+ * answer is never stale for code on a live stack. Elsewhere a table made at start and by
+ * self_images_refresh is used.
+ */
+#ifndef OS_LINUX_SELF_IMAGES_H
+#define OS_LINUX_SELF_IMAGES_H
+
+#include "unwind/image.h"
+
+/* The image of one walk: the last one found is kept, as neighbouring frames mostly share it. */
+struct self_images {
+    struct unwind_image image;
+    uintptr_t lo, hi; /* runtime range that `image` answers for; empty when there is none */
+};
+
+static inline void self_images_begin(struct self_images *images)
+{
+    images->lo = images->hi = 0;
+}
+
+/* walk_space.find_image with a struct self_images as context. Async-signal-safe. */
+const struct unwind_image *self_images_find(void *context, uint64_t address);
+
+/* walk_space.is_code: executable memory outside of images (JIT). Async-signal-safe. */
+bool self_images_is_code(void *context, uint64_t address);
+
+/* Reads the loader's list again. Thread-safe; not async-signal-safe (takes the loader's lock).
+ * Returns true when images were loaded or unloaded since the last time. */
+bool self_images_refresh(void);
+
+/* What the program headers of one image say: code range, tables, bias. The bytes are its mapped
+ * memory. */
+struct dl_phdr_info;
+void self_image_describe(uintptr_t bias, const void *phdrs, size_t count,
+                         struct unwind_image *image);
+
+#endif

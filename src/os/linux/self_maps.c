@@ -1,0 +1,141 @@
+/*
+ * Questions about this process's address space (proc_pid_maps(5), PROCMAP_QUERY in linux/fs.h
+ * since 6.11).
+ */
+#include "os/linux/self_maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Debian 12's headers are older than the call; layout as in the kernel's user API. */
+struct procmap_query {
+    uint64_t size, query_flags, query_addr;
+    uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
+    uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
+    uint64_t vma_name_addr, build_id_addr;
+};
+#define PROCMAP_QUERY_IOCTL _IOWR('f', 17, struct procmap_query)
+enum { PROCMAP_READABLE = 1, PROCMAP_EXECUTABLE = 4 };
+
+static bool query(int maps, uintptr_t address, struct self_mapping *mapping)
+{
+    struct procmap_query q = {.size = sizeof q, .query_addr = address};
+    if (ioctl(maps, PROCMAP_QUERY_IOCTL, &q) != 0)
+        return false;
+    mapping->lo = (uintptr_t)q.vma_start;
+    mapping->hi = (uintptr_t)q.vma_end;
+    mapping->readable = q.vma_flags & PROCMAP_READABLE;
+    mapping->executable = q.vma_flags & PROCMAP_EXECUTABLE;
+    return true;
+}
+
+/* Reads "lo-hi rwxp ..." lines as they come; only the first two fields of a line matter. */
+struct maps_scan {
+    uintptr_t number, lo;
+    unsigned field, column;
+    bool readable, executable, skip;
+};
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* True when a line's fields are complete and its range holds `address`. */
+static bool scan_byte(struct maps_scan *s, char c, uintptr_t address, struct self_mapping *mapping)
+{
+    if (c == '\n') {
+        *s = (struct maps_scan){0};
+    } else if (s->skip) {
+        return false;
+    } else if (s->field < 2 && hex_digit(c) >= 0) {
+        s->number = s->number << 4 | (uintptr_t)hex_digit(c);
+    } else if (s->field == 0 && c == '-') {
+        s->lo = s->number;
+        s->number = 0;
+        s->field = 1;
+    } else if (s->field == 1 && c == ' ') {
+        s->field = 2;
+    } else if (s->field == 2 && c != ' ') {
+        s->readable |= s->column == 0 && c == 'r';
+        s->executable |= s->column == 2 && c == 'x';
+        s->column++;
+    } else {
+        s->skip = true;
+        if (address < s->lo || address >= s->number)
+            return false;
+        *mapping = (struct self_mapping){s->lo, s->number, s->readable, s->executable};
+        return true;
+    }
+    return false;
+}
+
+static bool scan(int maps, uintptr_t address, struct self_mapping *mapping)
+{
+    struct maps_scan s = {0};
+    char buffer[1024];
+    for (;;) {
+        ssize_t n = read(maps, buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        for (ssize_t i = 0; i < n; i++)
+            if (scan_byte(&s, buffer[i], address, mapping))
+                return true;
+    }
+}
+
+bool self_mapping_find(uintptr_t address, struct self_mapping *mapping)
+{
+    int saved = errno;
+    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool found = false;
+    if (maps >= 0) {
+        found = query(maps, address, mapping);
+        if (!found && errno != ENOENT)
+            found = scan(maps, address, mapping);
+        close(maps);
+    }
+    errno = saved;
+    return found;
+}
+
+/* A futex wait compares the word first: EFAULT when it cannot be read. It returns at once in every
+ * case, by the comparison or by its timeout of zero. */
+bool self_readable(uintptr_t address)
+{
+    static const struct timespec none;
+    int saved = errno;
+    uintptr_t word = address & ~(uintptr_t)3;
+    long result = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0x5ca1ab1e, &none, NULL, 0);
+    bool readable = result == 0 || errno != EFAULT;
+    errno = saved;
+    return readable;
+}
+
+bool self_read(uintptr_t address, void *to, size_t size)
+{
+    int saved = errno;
+    struct iovec local = {to, size}, remote = {(void *)address, size};
+    ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    bool refused = n < 0 && errno != EFAULT;
+    errno = saved;
+    if (!refused)
+        return n == (ssize_t)size;
+
+    /* No process_vm_readv here (seccomp, emulators): probe the first and the last byte's pages. */
+    if (size > 4096 || address > UINTPTR_MAX - size || !self_readable(address) ||
+        !self_readable(address + size - 1))
+        return false;
+    memcpy(to, (const void *)address, size);
+    return true;
+}

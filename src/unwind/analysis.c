@@ -1,0 +1,15 @@
+/* Chooses the instruction analysis of the image's architecture. */
+#include "unwind/analysis.h"
+
+enum unwind_status analysis_find(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                                 struct unwind_row *row)
+{
+    switch (image->arch->id) {
+    case ARCH_X86_64:
+    case ARCH_I386: return analysis_find_x86(image, vaddr, exact, row);
+    case ARCH_AARCH64: return analysis_find_aarch64(image, vaddr, exact, row);
+    case ARCH_ARM: return analysis_find_arm(image, vaddr, exact, row);
+    case ARCH_NONE: break;
+    }
+    return UNWIND_NO_INFO;
+}

@@ -1,0 +1,24 @@
+/*
+ * The per-architecture halves of analysis_find and sigframe_find (sources.h), which choose among
+ * them by image->arch. Same contracts.
+ */
+#ifndef UNWIND_ANALYSIS_H
+#define UNWIND_ANALYSIS_H
+
+#include "unwind/sources.h"
+
+/* x86_64 and i386 */
+enum unwind_status analysis_find_x86(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                                     struct unwind_row *row);
+enum unwind_status sigframe_find_x86(const struct unwind_image *image, uint64_t vaddr,
+                                     struct unwind_row *row);
+
+enum unwind_status analysis_find_aarch64(const struct unwind_image *image, uint64_t vaddr,
+                                         bool exact, struct unwind_row *row);
+enum unwind_status analysis_find_arm(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                                     struct unwind_row *row);
+/* aarch64 and arm */
+enum unwind_status sigframe_find_arm(const struct unwind_image *image, uint64_t vaddr,
+                                     struct unwind_row *row);
+
+#endif

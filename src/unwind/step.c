@@ -1,0 +1,258 @@
+/*
+ * Finding and applying rows (row.h). The order of the sources: signal trampolines known by their
+ * instructions, .eh_frame, .debug_frame, ARM EXIDX, instruction analysis. A trampoline comes first
+ * because it is never called: the address on the stack is its first instruction, and one byte
+ * earlier lies another function. DWARF comes before EXIDX because an EXIDX entry covers everything
+ * up to the next one and would claim functions that have no entry of their own.
+ */
+#include "unwind/step.h"
+
+#include "unwind/sources.h"
+
+static uint64_t lookup_address(uint64_t address, bool exact)
+{
+    return exact ? address : address - 1;
+}
+
+enum unwind_status step_find_row(const struct walk_space *space, uint64_t address, bool exact,
+                                 struct unwind_row *row)
+{
+    const struct unwind_image *image =
+        space->find_image(space->context, lookup_address(address, exact));
+    if (!image)
+        return UNWIND_NO_INFO;
+    uint64_t vaddr = lookup_address(address, exact) - image->bias;
+    enum unwind_status status = sigframe_find(image, address - image->bias, row);
+    if (status == UNWIND_NO_INFO)
+        status = cfi_find_eh(image, vaddr, row);
+    if (status == UNWIND_NO_INFO)
+        status = cfi_find_debug(image, vaddr, row);
+    if (status == UNWIND_NO_INFO)
+        status = exidx_find(image, vaddr, row);
+    if (status == UNWIND_NO_INFO)
+        status = analysis_find(image, vaddr, exact, row);
+    return status;
+}
+
+struct applying {
+    const struct walk_space *space;
+    const struct memory *memory;
+    const struct unwind_row *row;
+    const struct regs *from;
+    uint64_t cfa;
+};
+
+/* The caller's value of register `n`. UNWIND_NEEDS_REGS and UNWIND_BAD_MEMORY leave it unknown. */
+static enum unwind_status caller_value(const struct applying *a, unsigned n, uint64_t *value)
+{
+    const struct arch *arch = a->space->arch;
+    const struct reg_row *rule = &a->row->reg[n];
+    enum unwind_status status;
+    uint64_t address;
+
+    switch (rule->how) {
+    case REG_UNSPECIFIED:
+        if (!(arch->callee_saved >> n & 1) && n != arch->lr)
+            return UNWIND_NEEDS_REGS;
+        /* fallthrough */
+    case REG_SAME:
+        *value = a->from->r[n];
+        return regs_has(a->from, n) ? UNWIND_OK : UNWIND_NEEDS_REGS;
+    case REG_AT_CFA: address = a->cfa + (uint64_t)rule->offset; break;
+    case REG_CFA_PLUS:
+        *value = (a->cfa + (uint64_t)rule->offset) & arch->pointer_mask;
+        return UNWIND_OK;
+    case REG_IN_REG:
+        *value =
+            (a->from->r[rule->reg % ARCH_MAX_REGS] + (uint64_t)rule->offset) & arch->pointer_mask;
+        return regs_has(a->from, rule->reg) ? UNWIND_OK : UNWIND_NEEDS_REGS;
+    case REG_AT_EXPR:
+        status = expr_eval(arch, rule->expr, true, a->cfa, a->from, a->memory, &address);
+        if (status != UNWIND_OK)
+            return status;
+        break;
+    case REG_VAL_EXPR: return expr_eval(arch, rule->expr, true, a->cfa, a->from, a->memory, value);
+    default: return UNWIND_NEEDS_REGS;
+    }
+    address &= arch->pointer_mask;
+    return memory_word(a->memory, address, arch->pointer_size, value) ? UNWIND_OK
+                                                                      : UNWIND_BAD_MEMORY;
+}
+
+static enum unwind_status find_cfa(const struct walk_space *space, const struct memory *memory,
+                                   const struct unwind_row *row, const struct regs *regs,
+                                   uint64_t *cfa)
+{
+    if (row->cfa_how == CFA_EXPR)
+        return expr_eval(space->arch, row->cfa_expr, false, 0, regs, memory, cfa);
+    if (!regs_has(regs, row->cfa_reg))
+        return UNWIND_NEEDS_REGS;
+    *cfa = (regs->r[row->cfa_reg] + (uint64_t)row->cfa_offset) & space->arch->pointer_mask;
+    return UNWIND_OK;
+}
+
+enum unwind_status step_apply(const struct walk_space *space, const struct memory *memory,
+                              const struct unwind_row *row, bool exact, struct regs *regs)
+{
+    const struct arch *arch = space->arch;
+    unsigned ra_reg = row->ra_reg < ARCH_MAX_REGS ? row->ra_reg : arch->pc;
+    if (row->reg[ra_reg].how == REG_UNDEFINED)
+        return UNWIND_ROOT;
+
+    struct applying a = {space, memory, row, regs, 0};
+    enum unwind_status status = find_cfa(space, memory, row, regs, &a.cfa);
+    if (status != UNWIND_OK)
+        return status;
+
+    struct regs caller = {{0}, 0};
+    uint64_t value;
+    for (unsigned n = 0; n < arch->reg_count; n++)
+        if (n != arch->pc && n != arch->sp && caller_value(&a, n, &value) == UNWIND_OK)
+            regs_set(&caller, n, value);
+
+    value = a.cfa;
+    if (row->reg[arch->sp].how != REG_UNSPECIFIED)
+        status = caller_value(&a, arch->sp, &value);
+    if (status != UNWIND_OK)
+        return status;
+    regs_set(&caller, arch->sp, value);
+
+    /* A row may name the pc itself (signal frames do); else it is what the return address column
+     * gives. */
+    if (row->reg[arch->pc].how != REG_UNSPECIFIED)
+        ra_reg = arch->pc;
+    status = caller_value(&a, ra_reg, &value);
+    if (status != UNWIND_OK)
+        return status;
+    bool in_register = row->reg[ra_reg].how == REG_UNSPECIFIED || row->reg[ra_reg].how == REG_SAME;
+    value = step_code_address(space, value);
+    /* A function that stands behind a call has overwritten its link register: information that
+     * looks for its return address there is wrong. */
+    if (in_register && !exact && value == regs->r[arch->pc])
+        return UNWIND_BAD_INFO;
+    regs_set(&caller, arch->pc, value);
+
+    if (!row->signal_frame) {
+        uint64_t old = regs->r[arch->sp], sp = caller.r[arch->sp];
+        if (sp < old || (sp == old && !(in_register && exact)))
+            return UNWIND_LOOP;
+    }
+    *regs = caller;
+    return UNWIND_OK;
+}
+
+/* Whether the instruction before the runtime address `ra` is a call, as far as its bytes can be
+ * read. */
+static bool behind_call(const struct walk_space *space, const struct memory *memory, uint64_t ra)
+{
+    const struct unwind_image *image = space->find_image(space->context, ra - 1);
+    uint8_t code[8];
+    bool read = false;
+    if (image && image->text.data) {
+        uint64_t offset = ra - image->bias - sizeof code - image->text.vaddr;
+        if (offset < image->text.size && image->text.size - offset >= sizeof code) {
+            memcpy(code, image->text.data + offset, sizeof code);
+            read = true;
+        }
+    }
+    if (!read && !memory_read(memory, ra - sizeof code, code, sizeof code))
+        return false;
+
+    const uint8_t *end = code + sizeof code;
+    uint32_t word;
+    switch (space->arch->id) {
+    case ARCH_X86_64:
+    case ARCH_I386: /* call rel32, or ff /2 with each length of its operand */
+        return end[-5] == 0xe8 || (end[-2] == 0xff && (end[-1] & 0x38) == 0x10) ||
+               (end[-3] == 0xff && (end[-2] & 0xf8) == 0x50) ||
+               (end[-3] == 0xff && end[-2] == 0x14) || (end[-4] == 0xff && end[-3] == 0x54) ||
+               (end[-6] == 0xff && (end[-5] & 0x38) == 0x10) ||
+               (end[-7] == 0xff && (end[-6] & 0xf8) == 0x90) ||
+               (end[-7] == 0xff && end[-6] == 0x94);
+    case ARCH_AARCH64: /* bl, blr, blraa... */
+        memcpy(&word, end - 4, 4);
+        return (word & 0xfc000000) == 0x94000000 || (word & 0xfefff000) == 0xd63f0000;
+    case ARCH_ARM: /* bl, blx in ARM; bl, blx (4 bytes), blx reg (2 bytes) in Thumb */
+        memcpy(&word, end - 4, 4);
+        return (word & 0x0f000000) == 0x0b000000 || (word & 0xfe000000) == 0xfa000000 ||
+               (word & 0x0ffffff0) == 0x012fff30 || (word & 0xc000f800) == 0xc000f000 ||
+               ((word >> 16) & 0xff87) == 0x4780;
+    default: return false;
+    }
+}
+
+static bool is_code(const struct walk_space *space, uint64_t address)
+{
+    const struct unwind_image *image = space->find_image(space->context, address);
+    if (image)
+        return address - image->bias >= image->lo && address - image->bias < image->hi;
+    return space->is_code && space->is_code(space->context, address);
+}
+
+/* Innermost frame outside of all code: a call or jump through a bad pointer. The call left its
+ * return address. */
+static enum unwind_status return_from_nowhere(const struct walk_space *space,
+                                              const struct memory *memory, struct regs *regs)
+{
+    const struct arch *arch = space->arch;
+    uint64_t ra, sp = regs->r[arch->sp];
+    if (arch->lr != ARCH_NO_REG) {
+        if (!regs_has(regs, arch->lr))
+            return UNWIND_NO_INFO;
+        ra = regs->r[arch->lr];
+    } else {
+        if (!memory_word(memory, sp, arch->pointer_size, &ra))
+            return UNWIND_BAD_MEMORY;
+        sp += arch->pointer_size;
+    }
+    ra = step_code_address(space, ra);
+    if (!is_code(space, ra - 1) || !behind_call(space, memory, ra))
+        return UNWIND_NO_INFO;
+    regs_set(regs, arch->sp, sp);
+    regs_set(regs, arch->pc, ra);
+    return UNWIND_OK;
+}
+
+enum unwind_status step_without_info(const struct walk_space *space, const struct memory *memory,
+                                     bool exact, struct regs *regs, uint8_t *method)
+{
+    const struct arch *arch = space->arch;
+    unsigned word = arch->pointer_size;
+    if (exact && !is_code(space, regs->r[arch->pc])) {
+        *method = FW_METHOD_LINK_REGISTER;
+        return return_from_nowhere(space, memory, regs);
+    }
+
+    *method = FW_METHOD_FRAME_POINTER;
+    uint64_t fp = regs->r[arch->fp], next_fp, ra;
+    if (!regs_has(regs, arch->fp) || fp < regs->r[arch->sp] || fp % word)
+        return UNWIND_NO_INFO;
+    if (!memory_word(memory, fp, word, &next_fp) || !memory_word(memory, fp + word, word, &ra))
+        return UNWIND_NO_INFO;
+    ra = step_code_address(space, ra);
+    if ((next_fp && next_fp <= fp) || !is_code(space, ra - 1) || !behind_call(space, memory, ra))
+        return UNWIND_NO_INFO;
+
+    struct regs caller = {{0}, 0};
+    regs_set(&caller, arch->fp, next_fp);
+    regs_set(&caller, arch->sp, fp + 2 * word);
+    regs_set(&caller, arch->pc, ra);
+    *regs = caller;
+    return UNWIND_OK;
+}
+
+enum unwind_status walk_step(const struct walk_space *space, const struct memory *memory,
+                             bool exact, struct regs *regs, uint8_t *method, bool *signal_frame)
+{
+    struct unwind_row row;
+    uint64_t pc = regs->r[space->arch->pc];
+    *signal_frame = false;
+    enum unwind_status status = step_find_row(space, pc, exact, &row);
+    if (status == UNWIND_OK) {
+        *method = row.method;
+        *signal_frame = row.signal_frame;
+        return step_apply(space, memory, &row, exact, regs);
+    }
+    return status == UNWIND_NO_INFO ? step_without_info(space, memory, exact, regs, method)
+                                    : status;
+}

@@ -1,0 +1,359 @@
+/*
+ * The walker. It runs in one of two modes over the same frames:
+ *
+ *   quick: carries pc, sp, fp and lr only, and takes rules from the cache; a rule that is not
+ * there, or is RULE_SLOW, costs one decoded row. This is nearly every walk. whole: carries all
+ * registers and decodes every row. A walk starts again in this mode when a row needs a register
+ *          that quick mode does not carry (a frame addressed by rbx, ARM Thumb code by r7).
+ *
+ * Invariant: every step but one over a signal frame moves sp outwards (or takes the innermost
+ * frame's return address from the link register), so a walk ends; signal frames and frames are
+ * counted besides.
+ */
+#include "unwind/walk.h"
+
+#include "unwind/rule.h"
+#include "unwind/stack_id.h"
+#include "unwind/step.h"
+
+enum {
+    MAX_WALK = 1 << 20,
+    MAX_SIGNAL_FRAMES = 256,
+};
+
+/* Frames on their way into the caller's buffer. */
+struct output {
+    struct fw_stack *stack;
+    struct fw_frame *last; /* the frame stored last, NULL when it was skipped */
+    void **addresses;      /* instead of frames, when set */
+    uint64_t id;
+    uint64_t count; /* frames given out, stored or omitted */
+    uint32_t head;  /* capacity - tail */
+    uint32_t skip;
+};
+
+static struct output output_begin(struct fw_stack *stack, const struct walk_options *options)
+{
+    return (struct output){.stack = stack,
+                           .addresses = options->addresses,
+                           .id = STACK_ID_START,
+                           .head = stack->capacity - stack->tail,
+                           .skip = options->skip};
+}
+
+/* Where the next frame goes; NULL when the buffer is full and no tail is kept. */
+static inline struct fw_frame *output_slot(struct output *out)
+{
+    if (__builtin_expect(out->count < out->head, 1))
+        return &out->stack->frames[out->count];
+    if (out->stack->tail == 0)
+        return NULL;
+    return &out->stack->frames[out->head + (out->count - out->head) % out->stack->tail];
+}
+
+/* False when there is no room: the walk ends. */
+static inline bool output_frame(struct output *out, uint64_t address, bool exact, uint8_t method)
+{
+    if (__builtin_expect(out->skip > 0, 0)) {
+        out->skip--;
+        out->last = NULL;
+        return true;
+    }
+    if (out->addresses) {
+        if (out->count == out->head)
+            return false;
+        out->addresses[out->count++] = (void *)(uintptr_t)address;
+        return true;
+    }
+    struct fw_frame *frame = output_slot(out);
+    if (__builtin_expect(!frame, 0))
+        return false;
+    *frame = (struct fw_frame){
+        .address = address, .kind = exact ? FW_FRAME_EXACT : FW_FRAME_RETURN, .method = method};
+    out->last = frame;
+    out->id = stack_id_step(out->id, address);
+    out->count++;
+    return true;
+}
+
+/* The frame stored last turned out to be a signal trampoline: its address is where it begins, no
+ * call. */
+static void output_mark_signal(struct output *out)
+{
+    if (out->last) {
+        out->last->flags |= FW_FRAME_SIGNAL;
+        out->last->kind = FW_FRAME_EXACT;
+    }
+}
+
+static void reverse(struct fw_frame *frames, uint64_t from, uint64_t to)
+{
+    for (; from + 1 < to; from++, to--) {
+        struct fw_frame swap = frames[from];
+        frames[from] = frames[to - 1];
+        frames[to - 1] = swap;
+    }
+}
+
+static void output_end(struct output *out, uint8_t end)
+{
+    struct fw_stack *stack = out->stack;
+    stack->id = out->id;
+    stack->end = end;
+    stack->omitted = out->count > stack->capacity ? out->count - stack->capacity : 0;
+    stack->count = (uint32_t)(out->count - stack->omitted);
+    stack->head = stack->omitted ? out->head : stack->count;
+    if (stack->omitted) { /* the tail is a ring: rotate its oldest frame to the front */
+        struct fw_frame *tail = stack->frames + out->head;
+        uint64_t oldest = (out->count - out->head) % stack->tail;
+        reverse(tail, 0, oldest);
+        reverse(tail, oldest, stack->tail);
+        reverse(tail, 0, stack->tail);
+    }
+}
+
+static uint8_t end_of(enum unwind_status status)
+{
+    switch (status) {
+    case UNWIND_ROOT: return FW_END_ROOT;
+    case UNWIND_BAD_MEMORY: return FW_END_BAD_MEMORY;
+    case UNWIND_LOOP: return FW_END_LOOP;
+    case UNWIND_BAD_INFO: return FW_END_BAD_INFO;
+    default: return FW_END_NO_INFO;
+    }
+}
+
+/* A walk under way in quick mode. */
+struct quick {
+    uint64_t pc, sp, fp, lr;
+    bool exact, fp_known, lr_known;
+    uint8_t method;
+    uint32_t signal_frames;
+};
+
+static void quick_to_regs(const struct arch *arch, const struct quick *at, struct regs *regs)
+{
+    *regs = (struct regs){{0}, 0};
+    regs_set(regs, arch->pc, at->pc);
+    regs_set(regs, arch->sp, at->sp);
+    if (at->fp_known)
+        regs_set(regs, arch->fp, at->fp);
+    if (at->lr_known && arch->lr != ARCH_NO_REG)
+        regs_set(regs, arch->lr, at->lr);
+}
+
+static void quick_from_regs(const struct arch *arch, const struct regs *regs, struct quick *at)
+{
+    at->pc = regs->r[arch->pc];
+    at->sp = regs->r[arch->sp];
+    at->fp = regs->r[arch->fp];
+    at->fp_known = regs_has(regs, arch->fp);
+    at->lr_known = arch->lr != ARCH_NO_REG && regs_has(regs, arch->lr);
+    at->lr = at->lr_known ? regs->r[arch->lr] : 0;
+}
+
+/* One step whose rule the cache does not hold: decodes the row, remembers its rule, applies it. */
+static __attribute__((noinline)) enum unwind_status quick_step_slow(const struct walk_space *space,
+                                                                    const struct memory *memory,
+                                                                    struct quick *at,
+                                                                    struct output *out)
+{
+    struct unwind_row row;
+    struct regs regs;
+    quick_to_regs(space->arch, at, &regs);
+    enum unwind_status status = step_find_row(space, at->pc, at->exact, &row);
+    bool signal_frame = false;
+    if (status == UNWIND_OK) {
+        signal_frame = row.signal_frame;
+        at->method = row.method;
+        rule_cache_put(space->cache, at->pc, at->exact, rule_pack(space->arch, &row));
+        status = step_apply(space, memory, &row, at->exact, &regs);
+    } else if (status == UNWIND_NO_INFO) {
+        status = step_without_info(space, memory, at->exact, &regs, &at->method);
+    }
+    if (signal_frame)
+        output_mark_signal(out);
+    if (status != UNWIND_OK)
+        return status;
+    if (signal_frame && ++at->signal_frames > MAX_SIGNAL_FRAMES)
+        return UNWIND_LOOP;
+    quick_from_regs(space->arch, &regs, at);
+    at->exact = signal_frame;
+    return UNWIND_OK;
+}
+
+/* What a quick walk knows beforehand: constants where the walk is of this process. */
+struct quick_terms {
+    unsigned word; /* bytes */
+    bool has_lr;
+    bool direct;        /* the near range lies at its own addresses */
+    uint64_t code_mask; /* bits that a code address keeps */
+};
+
+/* The range that nearly every word is in, copied out of struct memory so that it stays in
+ * registers. */
+struct near {
+    uint64_t lo, span; /* a word may be read at lo .. lo + span - 1 */
+    const uint8_t *bytes;
+};
+
+static inline struct near near_of(const struct memory *memory, unsigned word)
+{
+    const struct memory_range *range = &memory->range[0];
+    return (struct near){range->lo, range->size < word ? 0 : range->size - word + 1, range->bytes};
+}
+
+static inline __attribute__((always_inline)) bool near_word(const struct memory *memory,
+                                                            struct near near, uint64_t address,
+                                                            struct quick_terms terms,
+                                                            uint64_t *value)
+{
+    uint64_t offset = address - near.lo;
+    if (__builtin_expect(offset >= near.span, 0))
+        return memory_word(memory, address, terms.word, value);
+    const uint8_t *at = terms.direct ? (const uint8_t *)(uintptr_t)address : near.bytes + offset;
+    if (terms.word == 8) {
+        memcpy(value, at, 8);
+    } else {
+        uint32_t half;
+        memcpy(&half, at, 4);
+        *value = half;
+    }
+    return true;
+}
+
+/* One step by a rule of kind RULE_SP or RULE_FP. */
+static inline __attribute__((always_inline)) enum unwind_status
+quick_step(const struct memory *memory, struct near near, struct quick *at, rule_t rule,
+           struct quick_terms terms)
+{
+    uint64_t base = rule_kind(rule) == RULE_SP ? at->sp : at->fp;
+    uint64_t cfa = base + rule_cfa_words(rule) * terms.word;
+    int64_t fp_words = rule_fp_words(rule);
+    int64_t ra_words = terms.has_lr ? rule_ra_words(rule) : -1;
+    bool leaf = terms.has_lr && ra_words == 0;
+    uint64_t ra;
+    if (!leaf) {
+        uint64_t where = cfa + (uint64_t)ra_words * terms.word;
+        if (__builtin_expect(!near_word(memory, near, where, terms, &ra), 0))
+            return UNWIND_BAD_MEMORY;
+    } else {
+        if (!at->lr_known)
+            return UNWIND_NEEDS_REGS;
+        ra = at->lr;
+    }
+    ra &= terms.code_mask;
+    if (leaf && !at->exact && ra == at->pc)
+        return UNWIND_BAD_INFO;
+    if (__builtin_expect(cfa <= at->sp, 0) && !(leaf && at->exact && cfa == at->sp))
+        return UNWIND_LOOP;
+    if (fp_words) {
+        uint64_t where = cfa + (uint64_t)fp_words * terms.word;
+        at->fp_known = near_word(memory, near, where, terms, &at->fp);
+    }
+    at->sp = cfa;
+    at->pc = ra;
+    at->lr = ra;
+    at->lr_known = terms.has_lr;
+    at->method = rule_method(rule);
+    at->exact = false;
+    return UNWIND_OK;
+}
+
+static inline __attribute__((always_inline)) enum unwind_status
+quick_walk(const struct walk_space *space, const struct memory *memory, struct quick at,
+           uint64_t max_walk, struct output *output, struct quick_terms terms)
+{
+    /* Copies whose addresses never escape stay in registers; the slow step works on copies of them.
+     */
+    struct output out = *output;
+    struct near near = near_of(memory, terms.word);
+    enum unwind_status status = UNWIND_OK;
+    for (uint64_t walked = 0; walked < max_walk; walked++) {
+        if (!output_frame(&out, at.pc, at.exact, at.method))
+            break;
+        rule_t rule = rule_cache_get(space->cache, at.pc, at.exact);
+        unsigned kind = rule_kind(rule);
+        if (__builtin_expect(kind == RULE_SP || (kind == RULE_FP && at.fp_known), 1)) {
+            status = quick_step(memory, near, &at, rule, terms);
+        } else if (kind == RULE_ROOT) {
+            status = UNWIND_ROOT;
+        } else {
+            struct quick slow_at = at;
+            struct output slow_out = out;
+            status = quick_step_slow(space, memory, &slow_at, &slow_out);
+            at = slow_at;
+            out = slow_out;
+            near = near_of(memory, terms.word);
+        }
+        if (__builtin_expect(status != UNWIND_OK, 0))
+            break;
+        if (__builtin_expect(at.pc == 0, 0) && !at.exact) {
+            status = UNWIND_ROOT;
+            break;
+        }
+    }
+    *output = out;
+    return status;
+}
+
+static enum unwind_status whole_walk(const struct walk_space *space, const struct memory *memory,
+                                     struct regs regs, bool exact, uint64_t max_walk,
+                                     struct output *out)
+{
+    const struct arch *arch = space->arch;
+    uint8_t method = FW_METHOD_REGISTERS;
+    uint32_t signal_frames = 0;
+    for (uint64_t walked = 0;; walked++) {
+        bool signal_frame;
+        if (walked == max_walk || !output_frame(out, regs.r[arch->pc], exact, method))
+            return UNWIND_OK;
+        enum unwind_status status = walk_step(space, memory, exact, &regs, &method, &signal_frame);
+        if (signal_frame)
+            output_mark_signal(out);
+        if (status != UNWIND_OK)
+            return status;
+        if (signal_frame && ++signal_frames > MAX_SIGNAL_FRAMES)
+            return UNWIND_LOOP;
+        exact = signal_frame;
+        if (regs.r[arch->pc] == 0 && !exact)
+            return UNWIND_ROOT;
+    }
+}
+
+void walk_stack(const struct walk_space *space, const struct memory *memory,
+                const struct regs *regs, const struct walk_options *options, struct fw_stack *stack)
+{
+    const struct arch *arch = space->arch;
+    uint64_t max_walk = options->max_walk ? options->max_walk : MAX_WALK;
+    bool exact = options->exact_first;
+    if (stack->tail >= stack->capacity)
+        stack->tail = 0;
+
+    struct quick at = {.exact = exact, .method = FW_METHOD_REGISTERS};
+    quick_from_regs(arch, regs, &at);
+    at.pc = step_code_address(space, at.pc);
+
+    struct output out = output_begin(stack, options);
+    enum unwind_status status;
+    bool direct = memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
+    if (arch == &ARCH_NATIVE && !ARCH_NATIVE_HAS_LR && direct) {
+        const struct quick_terms terms = {sizeof(void *), false, true, UINTPTR_MAX};
+        status = quick_walk(space, memory, at, max_walk, &out, terms);
+    } else if (arch == &ARCH_NATIVE && direct) {
+        const struct quick_terms terms = {sizeof(void *), ARCH_NATIVE_HAS_LR, true,
+                                          step_code_address(space, UINT64_MAX)};
+        status = quick_walk(space, memory, at, max_walk, &out, terms);
+    } else {
+        const struct quick_terms terms = {arch->pointer_size, arch->lr != ARCH_NO_REG, false,
+                                          step_code_address(space, UINT64_MAX)};
+        status = quick_walk(space, memory, at, max_walk, &out, terms);
+    }
+    if (status == UNWIND_NEEDS_REGS) {
+        struct regs whole = *regs;
+        regs_set(&whole, arch->pc, at.pc);
+        out = output_begin(stack, options);
+        status = whole_walk(space, memory, whole, exact, max_walk, &out);
+    }
+    output_end(&out, status == UNWIND_OK ? FW_END_LIMIT : end_of(status));
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# install_test.sh CMAKE BUILD SOURCE CC: installs BUILD into a new prefix, moves the prefix, then builds
+# and runs an application four ways: pkg-config and find_package, shared and static.
+set -eu
+cmake=$1 build=$2 source=$3 cc=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$cmake" --install "$build" --prefix "$work/first" >/dev/null
+mv "$work/first" "$work/prefix"
+prefix=$work/prefix
+
+pc=$(find "$prefix" -name framewalk.pc)
+libdir=$(dirname "$(dirname "$pc")")
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+
+echo "pkg-config, shared"
+# shellcheck disable=SC2046 # flags are several words
+"$cc" -o "$work/shared" "$source/consumer.c" $(pkg-config --cflags --libs framewalk)
+LD_LIBRARY_PATH=$libdir "$work/shared"
+
+echo "pkg-config, static"
+# shellcheck disable=SC2046
+"$cc" -static -o "$work/static" "$source/consumer.c" $(pkg-config --static --cflags --libs framewalk)
+"$work/static"
+
+echo "find_package"
+"$cmake" -S "$source" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
+"$cmake" --build "$work/build" >/dev/null
+"$work/build/consumer_shared"
+"$work/build/consumer_static"
+
+if [ -x "$prefix/bin/framewalk" ]; then
+    "$prefix/bin/framewalk" --version
+fi
