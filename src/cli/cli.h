@@ -8,8 +8,6 @@
 
 #include "framewalk/error.h"
 
-#define CLI_VERSION "0.1.0"
-
 /* framewalk(1) documents these; scripts depend on them. */
 enum cli_exit {
     CLI_OK = 0,
@@ -26,9 +24,8 @@ enum cli_exit {
 /* Prints "framewalk: MESSAGE" to standard error, control characters made visible. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* "framewalk: MESSAGE", and "framewalk: hint: ..." where there is something to do about it.
- * Returns the exit code that belongs to the error. */
-enum cli_exit cli_failure(const struct fw_failure *why);
+/* The exit code that belongs to an error of the library. */
+enum cli_exit cli_exit_for(fw_error code);
 
 /* The command among `names` (NULL-terminated) that `word` was probably meant to be; NULL when none
  * is near. */

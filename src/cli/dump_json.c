@@ -210,7 +210,7 @@ bool dump_write_json(const struct dump *dump, const struct dump_options *options
     fputs("{", to);
     bool ok = put_member("format", json_string("framewalk-dump"), to);
     ok &= put_member("version", json_integer(VERSION), to);
-    ok &= put_member("tool", json_string("framewalk " CLI_VERSION), to);
+    ok &= put_member("tool", json_string("framewalk " FW_VERSION), to);
     ok &= put_member("time", dump->core == NULL ? json_string(when) : json_null(), to);
     ok &= put_member("process", encode_process(dump), to);
     ok &= put_member("sampling", encode_sampling(dump), to);
