@@ -1,33 +1,69 @@
 #!/bin/sh
-# async-safety.sh NM FOLDER OBJECT...: what the signal-safe path may call.
+# async-safety.sh OBJDUMP FOLDER OBJECT...: what the signal-safe path calls, seen in the compiled code.
 #
-# FOLDER/async-safe-files lists the source files whose code runs in signal handlers or while threads
-# are stopped; FOLDER/async-safe-calls the functions of libc that they may call. Every symbol that
-# the objects of those files leave undefined must be defined by another of them or be on the list.
+# The objects are compiled with a section for each function and variable, so relocations tell what
+# each of them refers to. From the functions in FOLDER/async-safe-roots everything that can be
+# reached is followed, function pointers in tables included; what is not defined in the objects
+# must be listed in FOLDER/async-safe-calls. A violation is printed with its chain of references.
 set -eu
-nm=$1 folder=$2
+objdump=$1 folder=$2
 shift 2
 
-safe=
-for object in "$@"; do
-    source=${object##*framewalk_core.dir/}
-    source=${source#./}
-    source=${source%.o}
-    if grep -qxF "$source" "$folder/async-safe-files"; then
-        safe="$safe $object"
-    fi
-done
-[ -n "$safe" ] || { echo "none of the files of async-safe-files is built"; exit 1; }
-
-# shellcheck disable=SC2086 # one word per object
-"$nm" -A $safe | awk -v allowed_file="$folder/async-safe-calls" '
-    BEGIN { while ((getline line < allowed_file) > 0) if (line !~ /^(#|$)/) { split(line, w, " "); allowed[w[1]] = 1 } }
-    { name = $NF; type = $(NF - 1); object = $1; sub(/:.*/, "", object); sub(/.*\//, "", object) }
-    type == "U" || type == "w" { sub(/@.*/, "", name); wanted[name] = wanted[name] " " object; next }
-    type ~ /^[TDBRVWCu]$/ { defined[name] = 1 }
+{
+    sed 's/#.*//; s/^/root /' "$folder/async-safe-roots"
+    sed 's/#.*//; s/^/allow /' "$folder/async-safe-calls"
+    "$objdump" -t -r "$@"
+} | awk '
+    $1 == "root"  { for (i = 2; i <= NF; i++) root[$i] = 1; next }
+    $1 == "allow" { for (i = 2; i <= NF; i++) allowed[$i] = 1; next }
+    /file format/ { object = $1; sub(/:$/, "", object); sub(/.*\//, "", object); next }
+    /^SYMBOL TABLE/ { symbols = 1; next }
+    /^RELOCATION RECORDS FOR/ { symbols = 0; from = $4; gsub(/[\[\]:]/, "", from); from = object ":" from; next }
+    symbols && NF >= 4 {
+        name = $NF
+        section = ""
+        for (i = 2; i < NF; i++) if ($i ~ /^[.*]/ && $i != ".hidden") { section = $i; break }
+        if (section == "") next
+        if (section ~ /^\./) {
+            if ($0 ~ /^[0-9a-f]+ g/) home[name] = object ":" section
+            else own[object ":" name] = object ":" section
+        }
+        next
+    }
+    !symbols && NF == 3 && $2 ~ /^R_/ {
+        to = $3; sub(/[-+]0x[0-9a-f]+$/, "", to)
+        edges[from] = edges[from] " " object "|" to
+    }
+    function node_of(object, name) {
+        if (name ~ /^\./) return object ":" name
+        if ((object ":" name) in own) return own[object ":" name]
+        return name in home ? home[name] : ""
+    }
+    function chain(node,   text) {
+        for (text = node; node in parent && parent[node] != ""; text = node " > " text) node = parent[node]
+        return text
+    }
     END {
-        for (name in wanted)
-            if (!(name in defined) && !(name in allowed)) { print name " is called by" wanted[name]; bad = 1 }
+        for (name in root) {
+            if (!(name in home)) { print name " is in async-safe-roots, but not built"; bad = 1; continue }
+            if (!(home[name] in parent)) { parent[home[name]] = ""; queue[++last] = home[name] }
+        }
+        while (first < last) {
+            node = queue[++first]
+            n = split(edges[node], list, " ")
+            for (i = 1; i <= n; i++) {
+                split(list[i], part, "|")
+                next_node = node_of(part[1], part[2])
+                if (next_node == "") {
+                    if (part[2] in allowed || part[2] ~ /^(\*ABS\*|\$)/) continue
+                    if (!(part[2] in told)) print part[2] " must not be called: " chain(node)
+                    told[part[2]] = bad = 1
+                } else if (!(next_node in parent)) {
+                    parent[next_node] = node
+                    queue[++last] = next_node
+                }
+            }
+        }
+        if (!bad) print last " functions and tables reached, nothing forbidden"
         exit bad
     }'
-echo "the signal-safe path calls nothing forbidden"

@@ -44,7 +44,7 @@ struct object_symbol {
     const char *name; /* mangled, never NULL */
     uint8_t binding;  /* STB_* */
     uint8_t type;     /* STT_* */
-    uint16_t section; /* st_shndx */
+    uint32_t section; /* section header index (SHN_XINDEX resolved); 0 for an absolute one */
     bool thumb;
 };
 
@@ -80,6 +80,10 @@ object_arch(const struct object *object);             /* NULL for one Framewalk 
 uint16_t object_machine(const struct object *object); /* e_machine */
 bool object_is_64(const struct object *object);
 bool object_is_big_endian(const struct object *object);
+/* Something that the headers describe lies beyond the end of the file (or, for an image, in memory
+ * that could not be read). Opening succeeds as long as the program headers are whole; what is
+ * missing is then absent or FW_ERR_TRUNCATED. A core file cut short is recognised by this. */
+bool object_is_truncated(const struct object *object);
 uint64_t object_entry(const struct object *object);
 struct span object_build_id(const struct object *object); /* GNU build id; size 0 when none */
 /* .gnu_debuglink: name and CRC-32; false when none. */
@@ -87,6 +91,11 @@ bool object_debuglink(const struct object *object, const char **name, uint32_t *
 
 size_t object_segment_count(const struct object *object);
 const struct object_segment *object_segment(const struct object *object, size_t i);
+/* The bytes of segment i that the file has: fewer than file_size when it is cut short. */
+struct span object_segment_data(const struct object *object, size_t i);
+/* Bytes from a link-time address to the end of what its segment has in the file; empty when there
+ * are none (outside all segments, zero-filled, cut off). */
+struct span object_at(const struct object *object, uint64_t vaddr);
 /* Link-time address that file offset 0 would have (first PT_LOAD's vaddr - offset): runtime mapping
  * start at file offset o of that segment, minus (o + this), is the bias. */
 uint64_t object_base(const struct object *object);

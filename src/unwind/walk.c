@@ -182,119 +182,165 @@ static __attribute__((noinline)) enum unwind_status quick_step_slow(const struct
     return UNWIND_OK;
 }
 
-/* What a quick walk knows beforehand: constants where the walk is of this process. */
-struct quick_terms {
-    unsigned word; /* bytes */
-    bool has_lr;
-    bool direct;        /* the near range lies at its own addresses */
-    uint64_t code_mask; /* bits that a code address keeps */
-};
-
-/* The range that nearly every word is in, copied out of struct memory so that it stays in
- * registers. */
-struct near {
-    uint64_t lo, span; /* a word may be read at lo .. lo + span - 1 */
-    const uint8_t *bytes;
-};
-
-static inline struct near near_of(const struct memory *memory, unsigned word)
-{
-    const struct memory_range *range = &memory->range[0];
-    return (struct near){range->lo, range->size < word ? 0 : range->size - word + 1, range->bytes};
-}
-
-static inline __attribute__((always_inline)) bool near_word(const struct memory *memory,
-                                                            struct near near, uint64_t address,
-                                                            struct quick_terms terms,
-                                                            uint64_t *value)
-{
-    uint64_t offset = address - near.lo;
-    if (__builtin_expect(offset >= near.span, 0))
-        return memory_word(memory, address, terms.word, value);
-    const uint8_t *at = terms.direct ? (const uint8_t *)(uintptr_t)address : near.bytes + offset;
-    if (terms.word == 8) {
-        memcpy(value, at, 8);
-    } else {
-        uint32_t half;
-        memcpy(&half, at, 4);
-        *value = half;
-    }
-    return true;
-}
-
 /* One step by a rule of kind RULE_SP or RULE_FP. */
-static inline __attribute__((always_inline)) enum unwind_status
-quick_step(const struct memory *memory, struct near near, struct quick *at, rule_t rule,
-           struct quick_terms terms)
+static enum unwind_status quick_step_rule(const struct walk_space *space,
+                                          const struct memory *memory, struct quick *at,
+                                          rule_t rule)
 {
+    const unsigned word = space->arch->pointer_size;
+    const bool has_lr = space->arch->lr != ARCH_NO_REG;
     uint64_t base = rule_kind(rule) == RULE_SP ? at->sp : at->fp;
-    uint64_t cfa = base + rule_cfa_words(rule) * terms.word;
-    int64_t fp_words = rule_fp_words(rule);
-    int64_t ra_words = terms.has_lr ? rule_ra_words(rule) : -1;
-    bool leaf = terms.has_lr && ra_words == 0;
-    uint64_t ra;
-    if (!leaf) {
-        uint64_t where = cfa + (uint64_t)ra_words * terms.word;
-        if (__builtin_expect(!near_word(memory, near, where, terms, &ra), 0))
-            return UNWIND_BAD_MEMORY;
-    } else {
-        if (!at->lr_known)
-            return UNWIND_NEEDS_REGS;
-        ra = at->lr;
-    }
-    ra &= terms.code_mask;
-    if (leaf && !at->exact && ra == at->pc)
+    uint64_t cfa = base + rule_cfa_words(rule) * word;
+    int64_t ra_words = rule_ra_words(rule), fp_words = rule_fp_words(rule);
+    uint64_t ra = at->lr;
+    if (ra_words == 0 && !at->lr_known)
+        return UNWIND_NEEDS_REGS;
+    if (ra_words != 0 && !memory_word(memory, cfa + (uint64_t)ra_words * word, word, &ra))
+        return UNWIND_BAD_MEMORY;
+    ra = step_code_address(space, ra);
+    if (ra_words == 0 && !at->exact && ra == at->pc)
         return UNWIND_BAD_INFO;
-    if (__builtin_expect(cfa <= at->sp, 0) && !(leaf && at->exact && cfa == at->sp))
+    if (cfa < at->sp || (cfa == at->sp && !(ra_words == 0 && at->exact)))
         return UNWIND_LOOP;
-    if (fp_words) {
-        uint64_t where = cfa + (uint64_t)fp_words * terms.word;
-        at->fp_known = near_word(memory, near, where, terms, &at->fp);
-    }
+    if (fp_words)
+        at->fp_known = memory_word(memory, cfa + (uint64_t)fp_words * word, word, &at->fp);
     at->sp = cfa;
     at->pc = ra;
     at->lr = ra;
-    at->lr_known = terms.has_lr;
+    at->lr_known = has_lr;
     at->method = rule_method(rule);
     at->exact = false;
     return UNWIND_OK;
 }
 
-static inline __attribute__((always_inline)) enum unwind_status
-quick_walk(const struct walk_space *space, const struct memory *memory, struct quick at,
-           uint64_t max_walk, struct output *output, struct quick_terms terms)
+/* One step of any kind. */
+static __attribute__((noinline)) enum unwind_status quick_step(const struct walk_space *space,
+                                                               const struct memory *memory,
+                                                               struct quick *at, struct output *out)
 {
-    /* Copies whose addresses never escape stay in registers; the slow step works on copies of them.
-     */
-    struct output out = *output;
-    struct near near = near_of(memory, terms.word);
-    enum unwind_status status = UNWIND_OK;
-    for (uint64_t walked = 0; walked < max_walk; walked++) {
-        if (!output_frame(&out, at.pc, at.exact, at.method))
-            break;
-        rule_t rule = rule_cache_get(space->cache, at.pc, at.exact);
+    rule_t rule = rule_cache_get(space->cache, at->pc, at->exact);
+    unsigned kind = rule_kind(rule);
+    if (kind == RULE_SP || (kind == RULE_FP && at->fp_known))
+        return quick_step_rule(space, memory, at, rule);
+    return kind == RULE_ROOT ? UNWIND_ROOT : quick_step_slow(space, memory, at, out);
+}
+
+/* What a run knows beforehand: constants where the walk is of this process. */
+struct quick_terms {
+    unsigned word; /* bytes */
+    bool has_lr;
+    bool direct;        /* the near range lies at its own addresses */
+    bool addresses;     /* bare addresses are asked for */
+    uint64_t code_mask; /* bits that a code address keeps */
+};
+
+static inline uint64_t near_word(const struct memory_range *near, uint64_t address,
+                                 struct quick_terms terms)
+{
+    const uint8_t *at =
+        terms.direct ? (const uint8_t *)(uintptr_t)address : near->bytes + (address - near->lo);
+    uint64_t wide;
+    uint32_t half;
+    if (terms.word == 8) {
+        memcpy(&wide, at, 8);
+        return wide;
+    }
+    memcpy(&half, at, 4);
+    return half;
+}
+
+/* A frame from its address and its other fields as they lie in memory. */
+static inline struct fw_frame frame_of(uint64_t address, uint64_t fields)
+{
+    struct fw_frame frame = {.address = address};
+    memcpy((uint8_t *)&frame + offsetof(struct fw_frame, kind), &fields, sizeof fields);
+    return frame;
+}
+
+/* Frames as long as they are of the common kind: found by a return address, their rule in the
+ * cache, their words in the near range. Stops in front of the first one that is not. This loop is
+ * what a capture costs; it keeps its state in registers and calls nothing. Returns how many frames
+ * it walked. */
+static inline __attribute__((always_inline)) uint64_t
+quick_run(const struct rule_cache *cache, const struct memory *memory, struct quick *quick,
+          struct output *output, uint64_t most, struct quick_terms terms)
+{
+    const struct memory_range near = memory->range[0];
+    const uint64_t span = near.size < terms.word ? 0 : near.size - terms.word + 1;
+    const struct rule_cache local = *cache;
+    uint64_t pc = quick->pc, sp = quick->sp, fp = quick->fp, id = output->id;
+    uint64_t info = FW_FRAME_RETURN | (uint64_t)quick->method << 8;
+    struct fw_frame *frame = output->stack->frames + output->count;
+    void **address = output->addresses + output->count;
+    uint64_t left = most;
+
+    for (; left; left--) {
+        rule_t rule = rule_slot_get(rule_slot_of(&local, pc), pc ^ local.generation);
         unsigned kind = rule_kind(rule);
-        if (__builtin_expect(kind == RULE_SP || (kind == RULE_FP && at.fp_known), 1)) {
-            status = quick_step(memory, near, &at, rule, terms);
-        } else if (kind == RULE_ROOT) {
-            status = UNWIND_ROOT;
-        } else {
-            struct quick slow_at = at;
-            struct output slow_out = out;
-            status = quick_step_slow(space, memory, &slow_at, &slow_out);
-            at = slow_at;
-            out = slow_out;
-            near = near_of(memory, terms.word);
-        }
-        if (__builtin_expect(status != UNWIND_OK, 0))
+        if (__builtin_expect(kind != RULE_SP && kind != RULE_FP, 0))
             break;
-        if (__builtin_expect(at.pc == 0, 0) && !at.exact) {
-            status = UNWIND_ROOT;
+        int64_t ra_words = terms.has_lr ? rule_ra_words(rule) : -1;
+        int64_t fp_words = rule_fp_words(rule);
+        uint64_t cfa = (kind == RULE_SP ? sp : fp) + rule_cfa_words(rule) * terms.word;
+        uint64_t ra_at = cfa + (uint64_t)ra_words * terms.word;
+        uint64_t fp_at = cfa + (uint64_t)fp_words * terms.word;
+        if (__builtin_expect(cfa <= sp || ra_at - near.lo >= span || ra_words == 0, 0))
+            break;
+        if (__builtin_expect(fp_words && fp_at - near.lo >= span, 0))
+            break;
+        uint64_t ra = near_word(&near, ra_at, terms) & terms.code_mask;
+        if (terms.addresses) {
+            *address++ = (void *)(uintptr_t)pc;
+        } else {
+            *frame++ = frame_of(pc, info);
+            id = stack_id_step(id, pc);
+        }
+        if (fp_words)
+            fp = near_word(&near, fp_at, terms);
+        sp = cfa;
+        pc = ra;
+        info = FW_FRAME_RETURN | (uint64_t)rule_method(rule) << 8;
+        if (__builtin_expect(pc == 0, 0)) {
+            left--;
             break;
         }
     }
-    *output = out;
-    return status;
+    if (left < most) {
+        output->count += most - left;
+        output->id = id;
+        output->last = terms.addresses ? NULL : frame - 1;
+        *quick = (struct quick){.pc = pc,
+                                .sp = sp,
+                                .fp = fp,
+                                .lr = pc,
+                                .fp_known = true,
+                                .lr_known = terms.has_lr,
+                                .method = (uint8_t)(info >> 8),
+                                .signal_frames = quick->signal_frames};
+    }
+    return most - left;
+}
+
+static inline __attribute__((always_inline)) enum unwind_status
+quick_walk(const struct walk_space *space, const struct memory *memory, struct quick *at,
+           uint64_t max_walk, struct output *out, struct quick_terms terms)
+{
+    for (uint64_t walked = 0; walked < max_walk; walked++) {
+        if (!at->exact && at->fp_known && !out->skip && out->count < out->head) {
+            uint64_t room = out->head - out->count, most = max_walk - walked;
+            walked += quick_run(space->cache, memory, at, out, room < most ? room : most, terms);
+            if (at->pc == 0)
+                return UNWIND_ROOT;
+        }
+        if (walked >= max_walk || !output_frame(out, at->pc, at->exact, at->method))
+            break;
+        enum unwind_status status = quick_step(space, memory, at, out);
+        if (status != UNWIND_OK)
+            return status;
+        if (at->pc == 0 && !at->exact)
+            return UNWIND_ROOT;
+    }
+    return UNWIND_OK;
 }
 
 static enum unwind_status whole_walk(const struct walk_space *space, const struct memory *memory,
@@ -336,18 +382,23 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
 
     struct output out = output_begin(stack, options);
     enum unwind_status status;
-    bool direct = memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
-    if (arch == &ARCH_NATIVE && !ARCH_NATIVE_HAS_LR && direct) {
-        const struct quick_terms terms = {sizeof(void *), false, true, UINTPTR_MAX};
-        status = quick_walk(space, memory, at, max_walk, &out, terms);
-    } else if (arch == &ARCH_NATIVE && direct) {
-        const struct quick_terms terms = {sizeof(void *), ARCH_NATIVE_HAS_LR, true,
-                                          step_code_address(space, UINT64_MAX)};
-        status = quick_walk(space, memory, at, max_walk, &out, terms);
+    struct quick_terms terms = {arch->pointer_size, arch->lr != ARCH_NO_REG, false, false,
+                                step_code_address(space, UINT64_MAX)};
+    bool native = arch == &ARCH_NATIVE &&
+                  memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
+    if (native) { /* make them constants */
+        terms.word = sizeof(void *);
+        terms.has_lr = ARCH_NATIVE_HAS_LR;
+        terms.direct = true;
+        if (!ARCH_NATIVE_HAS_LR)
+            terms.code_mask = UINTPTR_MAX;
+        terms.addresses = out.addresses != NULL;
+        if (terms.addresses)
+            status = quick_walk(space, memory, &at, max_walk, &out, terms);
+        else
+            status = quick_walk(space, memory, &at, max_walk, &out, terms);
     } else {
-        const struct quick_terms terms = {arch->pointer_size, arch->lr != ARCH_NO_REG, false,
-                                          step_code_address(space, UINT64_MAX)};
-        status = quick_walk(space, memory, at, max_walk, &out, terms);
+        status = quick_walk(space, memory, &at, max_walk, &out, terms);
     }
     if (status == UNWIND_NEEDS_REGS) {
         struct regs whole = *regs;

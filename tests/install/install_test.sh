@@ -1,14 +1,26 @@
 #!/bin/sh
-# install_test.sh CMAKE BUILD SOURCE CC: installs BUILD into a new prefix, moves the prefix, then builds
-# and runs an application four ways: pkg-config and find_package, shared and static.
+# install_test.sh CMAKE BUILD ROOT CC: installs BUILD into a new prefix, moves the prefix, then builds and
+# runs the program that README.md shows, four ways: pkg-config and find_package, shared and static.
 set -eu
-cmake=$1 build=$2 source=$3 cc=$4
+cmake=$1 build=$2 root=$3 cc=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "$cmake" --install "$build" --prefix "$work/first" >/dev/null
 mv "$work/first" "$work/prefix"
 prefix=$work/prefix
+
+source=$work/source
+mkdir "$source"
+cp "$root/tests/install/CMakeLists.txt" "$source"
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >"$source/consumer.c"
+
+# run COMMAND...: the program must print the name of its own function.
+run() {
+    "$@" >"$work/output"
+    cat "$work/output"
+    grep -q '^main' "$work/output"
+}
 
 pc=$(find "$prefix" -name framewalk.pc)
 libdir=$(dirname "$(dirname "$pc")")
@@ -18,18 +30,18 @@ export PKG_CONFIG_PATH
 echo "pkg-config, shared"
 # shellcheck disable=SC2046 # flags are several words
 "$cc" -o "$work/shared" "$source/consumer.c" $(pkg-config --cflags --libs framewalk)
-LD_LIBRARY_PATH=$libdir "$work/shared"
+run env LD_LIBRARY_PATH="$libdir" "$work/shared"
 
 echo "pkg-config, static"
 # shellcheck disable=SC2046
 "$cc" -static -o "$work/static" "$source/consumer.c" $(pkg-config --static --cflags --libs framewalk)
-"$work/static"
+run "$work/static"
 
 echo "find_package"
 "$cmake" -S "$source" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
 "$cmake" --build "$work/build" >/dev/null
-"$work/build/consumer_shared"
-"$work/build/consumer_static"
+run "$work/build/consumer_shared"
+run "$work/build/consumer_static"
 
 if [ -x "$prefix/bin/framewalk" ]; then
     "$prefix/bin/framewalk" --version

@@ -1,0 +1,326 @@
+/*
+ * Collecting answers (collect.h).
+ *
+ * Invariant: each question ends in exactly one of three ways: an answer is dealt out, the reason
+ * why there is none is written down, or (only with either of these) its slot is left to a handler
+ * that is still at it. Each has a deadline of its own; nothing here waits longer than that for
+ * anybody.
+ */
+#include "capture/collect.h"
+
+#include "capture/asleep.h"
+#include "capture/slot.h"
+#include "framewalk/capture.h"
+#include "os/linux/doorbell.h"
+#include "os/linux/sys.h"
+#include "os/linux/tasks.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A thread that is not in trouble answers within microseconds, or when it next gets a processor:
+ * only then is it worth reading /proc to learn what is wrong, less and less often. */
+enum { FIRST_LOOK_NS = 3000000 };
+
+struct question {
+    struct fw_thread *thread;
+    int slot;
+    uint64_t deadline;  /* monotonic, ns; the time of giving up */
+    uint64_t look_at;   /* of the next look into /proc */
+    uint64_t look_step; /* doubles */
+    bool rung;          /* a signal is on its way, or waits in the thread's queue */
+    bool refused;       /* the system does not let us ring */
+    bool opaque;        /* the kernel does not say where the thread sleeps */
+};
+
+struct collection {
+    const struct collect_settings *settings;
+    struct collect_room *room;
+    int32_t pid;
+    int collector;
+    int signal;
+    bool replaced; /* the handler was, and no other signal is free */
+    unsigned count;
+    struct question asked[SLOT_COUNT];
+};
+
+void collect_deal(struct collect_room *room, const struct fw_stack *from, struct fw_stack *to)
+{
+    *to = *from;
+    to->frames = room->frames;
+    to->capacity = room->left > UINT32_MAX ? UINT32_MAX : (uint32_t)room->left;
+    if (from->count == 0)
+        return;
+    if (to->capacity == 0) {
+        *to = (struct fw_stack){.end = FW_END_UNAVAILABLE, .unavailable = FW_UNAVAILABLE_NO_ROOM};
+        return;
+    }
+    uint32_t head = from->head, tail = from->count - from->head;
+    if (from->count > to->capacity) { /* the same shape, smaller: a quarter for the outermost */
+        tail = to->capacity / 4;
+        if (from->omitted && tail > from->count - from->head)
+            tail = from->count - from->head;
+        head = to->capacity - tail;
+        if (from->omitted && head > from->head)
+            head = from->head;
+        to->omitted += from->count - head - tail;
+        if (tail == 0) {
+            to->omitted = 0;
+            to->end = FW_END_LIMIT;
+        }
+    }
+    memcpy(room->frames, from->frames, head * sizeof *room->frames);
+    memcpy(room->frames + head, from->frames + (from->count - tail), tail * sizeof *room->frames);
+    to->head = head;
+    to->capacity = to->count = head + tail;
+    room->frames += to->count;
+    room->left -= to->count;
+}
+
+static void set_unavailable(struct fw_thread *thread, fw_unavailable reason)
+{
+    thread->stack = (struct fw_stack){
+        .frames = thread->stack.frames, .end = FW_END_UNAVAILABLE, .unavailable = (uint8_t)reason};
+}
+
+static void remove_question(struct collection *c, unsigned i)
+{
+    c->asked[i] = c->asked[--c->count];
+}
+
+/* The slot holds the answer and is ours. */
+static void settle_answer(struct collection *c, unsigned i)
+{
+    struct question *q = &c->asked[i];
+    const struct slot *slot = slot_at(q->slot);
+    q->thread->held_ns = slot->held_ns;
+    collect_deal(c->room, &slot->stack, &q->thread->stack);
+    slot_free(q->slot);
+    remove_question(c, i);
+}
+
+/* There is no answer; a handler that comes late finds nothing to do. */
+static void settle_unavailable(struct collection *c, unsigned i, fw_unavailable reason)
+{
+    struct question *q = &c->asked[i];
+    enum slot_state state = slot_abandon(q->slot);
+    if (state == SLOT_DONE) {
+        settle_answer(c, i);
+        return;
+    }
+    set_unavailable(q->thread, reason);
+    if (state != SLOT_ORPHANED) {
+        doorbell_note_waiting(q->thread->id, q->rung && reason != FW_UNAVAILABLE_EXITED);
+        slot_free(q->slot);
+    }
+    remove_question(c, i);
+}
+
+static bool waits_in_queue(const struct collection *c, const struct task_status *status)
+{
+    return status->pending >> (c->signal - 1) & 1;
+}
+
+/* Rings unless an earlier ring still waits, which will do. False when there is no such thread. */
+static bool ring(struct collection *c, struct question *q)
+{
+    fw_thread_id id = q->thread->id;
+    if (doorbell_may_wait(id)) {
+        struct task_status status;
+        if (tasks_status(id, &status) == FW_OK && waits_in_queue(c, &status)) {
+            q->rung = true;
+            q->look_at = 0; /* it is known to block the signal */
+            return true;
+        }
+        doorbell_note_waiting(id, false);
+    }
+    long result = doorbell_ring(c->pid, id, c->signal, (uint32_t)q->slot);
+    q->rung = result == 0;
+    q->refused = result == -EPERM || result == -ENOSYS;
+    if (!q->rung)
+        q->look_at = 0;
+    return result != -ESRCH;
+}
+
+static void ask(struct collection *c, struct fw_thread *thread, int slot, uint64_t now)
+{
+    uint64_t timeout = c->settings->timeout_ns;
+    struct question *q = &c->asked[c->count++];
+    *q = (struct question){.thread = thread, .slot = slot, .deadline = now + timeout};
+    q->look_step = timeout < FIRST_LOOK_NS ? timeout : FIRST_LOOK_NS;
+    q->look_at = now + q->look_step;
+    slot_post(slot, thread->id, c->settings->frames, c->settings->tail);
+    if (!ring(c, q))
+        settle_unavailable(c, c->count - 1, FW_UNAVAILABLE_EXITED);
+}
+
+static bool harvest(struct collection *c)
+{
+    unsigned before = c->count;
+    for (unsigned i = c->count; i-- > 0;)
+        if (slot_state(c->asked[i].slot) == SLOT_DONE)
+            settle_answer(c, i);
+    return c->count != before;
+}
+
+/* Reads the stack of a thread that sleeps in the kernel, while nobody can answer in its slot. A
+ * stack that was read only in part is taken when nothing better can come: `any`. */
+static bool settle_asleep(struct collection *c, unsigned i, bool any)
+{
+    struct question *q = &c->asked[i];
+    fw_thread_id id = q->thread->id;
+    if (q->opaque || !slot_withdraw(q->slot))
+        return false;
+    struct fw_stack *stack = &slot_at(q->slot)->stack;
+    fw_error error = asleep_capture(id, stack);
+    if (error == FW_OK && (any || stack->end == FW_END_ROOT)) {
+        doorbell_note_waiting(id, q->rung);
+        settle_answer(c, i);
+        return true;
+    }
+    q->opaque = error == FW_ERR_UNSUPPORTED || error == FW_ERR_PERMISSION;
+    slot_post(q->slot, id, c->settings->frames, c->settings->tail);
+
+    /* A ring that came while there was no question is spent. */
+    struct task_status status;
+    if (!q->refused && tasks_status(id, &status) == FW_OK && !waits_in_queue(c, &status))
+        ring(c, q);
+    return false;
+}
+
+/* Finds out why a thread does not answer, and settles what can be settled. True: it was. */
+static bool look(struct collection *c, unsigned i, uint64_t now)
+{
+    struct question *q = &c->asked[i];
+    struct task_status status;
+    fw_error error = tasks_status(q->thread->id, &status);
+    if (error == FW_ERR_NOT_FOUND || status.state == 'Z' || status.state == 'X') {
+        settle_unavailable(c, i, FW_UNAVAILABLE_EXITED);
+        return true;
+    }
+    bool last = now >= q->deadline;
+    bool blocked = status.blocked >> (c->signal - 1) & 1;
+    bool stuck = status.state == 'D';
+    bool stopped = status.state == 'T' || status.state == 't';
+    if ((blocked || stuck || stopped || q->refused || c->replaced) &&
+        settle_asleep(c, i, blocked || stopped || last))
+        return true;
+    if (last) {
+        settle_unavailable(c, i,
+                           c->replaced  ? FW_UNAVAILABLE_REPLACED
+                           : q->refused ? FW_UNAVAILABLE_PERMISSION
+                           : blocked    ? FW_UNAVAILABLE_BLOCKED
+                           : stuck      ? FW_UNAVAILABLE_UNINTERRUPTIBLE
+                                        : FW_UNAVAILABLE_TIMEOUT);
+        return true;
+    }
+    if (!q->rung && !q->refused)
+        ring(c, q);
+    q->look_step *= 2;
+    q->look_at = now + q->look_step < q->deadline ? now + q->look_step : q->deadline;
+    return false;
+}
+
+/* Somebody installed a handler of theirs over ours: asks again with another signal. */
+static void mend_signal(struct collection *c)
+{
+    if (c->replaced || doorbell_is_ours(c->signal))
+        return;
+    c->replaced = doorbell_ensure(slot_answer, &c->signal) != FW_OK;
+    for (unsigned i = c->count; !c->replaced && i-- > 0;)
+        if (!ring(c, &c->asked[i]))
+            settle_unavailable(c, i, FW_UNAVAILABLE_EXITED);
+}
+
+/* Sleeps until `answers` of those asked have answered, or one of them is to be looked at. */
+static void wait_and_look(struct collection *c, uint32_t seen, uint32_t answers)
+{
+    uint64_t until = UINT64_MAX;
+    for (unsigned i = 0; i < c->count; i++)
+        if (c->asked[i].look_at < until)
+            until = c->asked[i].look_at;
+    slot_wait_answers(c->collector, seen, answers, until);
+    harvest(c);
+
+    uint64_t now = sys_monotonic_ns();
+    if (now < until || c->count == 0)
+        return;
+    mend_signal(c);
+    for (unsigned i = c->count; i-- > 0;)
+        if (now >= c->asked[i].look_at)
+            look(c, i, now);
+}
+
+/* The next thread to ask, from *next on; NULL when there is none. */
+static struct fw_thread *next_thread(struct fw_thread *threads, size_t count, size_t *next)
+{
+    while (*next < count && threads[*next].is_self)
+        (*next)++;
+    return *next < count ? &threads[*next] : NULL;
+}
+
+static void collect_all(struct collection *c, struct fw_thread *threads, size_t count)
+{
+    size_t next = 0;
+    uint64_t starved = 0; /* since when no slot could be had, and when that is too long */
+    struct fw_thread *thread;
+    while ((thread = next_thread(threads, count, &next)) || c->count) {
+        uint32_t seen = slot_answers(c->collector);
+        int slot;
+        uint64_t now = thread ? sys_monotonic_ns() : 0;
+        unsigned share = slot_share();
+        while (thread && c->count < share && (slot = slot_take(c->collector)) >= 0) {
+            ask(c, thread, slot, now);
+            next++;
+            thread = next_thread(threads, count, &next);
+        }
+        if (c->count == 0 && thread) { /* others hold all slots */
+            starved = starved ? starved : now + c->settings->timeout_ns;
+            if (!slot_wait_free(starved))
+                break;
+            continue;
+        }
+        starved = 0;
+        /* With more to ask, half of the batch is reason enough to get up. */
+        if (c->count && !harvest(c))
+            wait_and_look(c, seen, thread ? (c->count + 1) / 2 : c->count);
+    }
+    for (; (thread = next_thread(threads, count, &next)); next++)
+        set_unavailable(thread, FW_UNAVAILABLE_TIMEOUT);
+}
+
+/* What the handler calls is bound and warm before a thread is held for it. */
+static void warm_up(void)
+{
+    static _Atomic int32_t done;
+    if (done)
+        return;
+    struct fw_frame frame;
+    struct fw_stack stack = {.frames = &frame, .capacity = 1};
+    fw_capture(&stack, 0);
+    done = 1;
+}
+
+fw_error collect_threads(struct fw_thread *threads, size_t count,
+                         const struct collect_settings *settings, struct collect_room *room)
+{
+    struct collection c = {.settings = settings, .room = room, .pid = sys_getpid()};
+    size_t first = 0;
+    struct fw_thread *thread = next_thread(threads, count, &first);
+    if (!thread)
+        return FW_OK;
+    fw_error error = doorbell_ensure(slot_answer, &c.signal);
+    if (error != FW_OK)
+        return error;
+    warm_up();
+    doorbell_set_process(c.pid);
+    c.collector = slot_enter(c.pid, sys_monotonic_ns() + settings->timeout_ns);
+    if (c.collector < 0) {
+        for (; (thread = next_thread(threads, count, &first)); first++)
+            set_unavailable(thread, FW_UNAVAILABLE_TIMEOUT);
+        return FW_OK;
+    }
+    collect_all(&c, threads, count);
+    slot_leave(c.collector);
+    return FW_OK;
+}

@@ -1,0 +1,287 @@
+/*
+ * Names in process (framewalk/names.h): one sorted symbol index per loaded image, built when asked
+ * for, searched without locks. An image's file is believed only when it is the file that was
+ * loaded: same build id, or, where there is none, same segments; otherwise only the dynamic symbols
+ * in memory are used.
+ */
+#include "framewalk/names.h"
+
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "object/symbols.h"
+#include "os/linux/self_maps.h"
+
+struct named_image {
+    uintptr_t lo, hi, bias;
+    char *path; /* as the loader has it; the executable's own for the main program */
+    struct object *object, *debug;
+    struct symbols *symbols;
+};
+
+struct fw_names {
+    struct named_image *images; /* ascending by lo */
+    size_t count, capacity;
+};
+
+static void image_free(struct named_image *image)
+{
+    symbols_destroy(image->symbols);
+    object_close(image->debug);
+    object_close(image->object);
+    free(image->path);
+}
+
+static bool read_self(void *context, uint64_t address, void *to, size_t size)
+{
+    (void)context;
+    return address <= UINTPTR_MAX && self_read((uintptr_t)address, to, size);
+}
+
+static bool same_identity(const struct object *file, const struct object *loaded)
+{
+    struct span a = object_build_id(file), b = object_build_id(loaded);
+    if (a.size || b.size)
+        return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+    size_t count = object_segment_count(file);
+    if (count != object_segment_count(loaded))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct object_segment *f = object_segment(file, i), *l = object_segment(loaded, i);
+        if (f->vaddr != l->vaddr || f->memory_size != l->memory_size)
+            return false;
+    }
+    return true;
+}
+
+/* Opens the image's file when it is what was loaded, else the image as it lies in memory. */
+static struct object *open_loaded(const struct named_image *image)
+{
+    struct object *loaded = NULL, *file = NULL;
+    object_open_image(read_self, NULL, image->lo, image->path, &loaded, NULL);
+    const char *path = image->path[0] == '[' ? NULL : image->path;
+    if (path && object_open(path, &file, NULL) == FW_OK && loaded && !same_identity(file, loaded)) {
+        object_close(file);
+        file = NULL;
+    }
+    if (!file)
+        return loaded;
+    object_close(loaded);
+    return file;
+}
+
+static char *image_path(const struct dl_phdr_info *info)
+{
+    char path[4096];
+    if (info->dlpi_addr && info->dlpi_addr == getauxval(AT_SYSINFO_EHDR))
+        return strdup("[vdso]");
+    if (info->dlpi_name && info->dlpi_name[0])
+        return strdup(info->dlpi_name);
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n < 0)
+        return strdup("[executable]");
+    path[n] = 0;
+    return strdup(path);
+}
+
+static int remember(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct fw_names *names = context;
+    (void)size;
+    if (names->count == names->capacity) {
+        size_t capacity = names->capacity ? names->capacity * 2 : 32;
+        struct named_image *grown = realloc(names->images, capacity * sizeof *grown);
+        if (!grown)
+            return -1;
+        names->images = grown;
+        names->capacity = capacity;
+    }
+    struct named_image image = {.lo = UINTPTR_MAX, .bias = info->dlpi_addr};
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_LOAD)
+            continue;
+        uintptr_t lo = info->dlpi_addr + p->p_vaddr, hi = lo + p->p_memsz;
+        image.lo = lo < image.lo ? lo : image.lo;
+        image.hi = hi > image.hi ? hi : image.hi;
+    }
+    if (image.hi == 0)
+        return 0;
+    image.lo &= ~(uintptr_t)4095; /* where its ELF header lies */
+    image.path = image_path(info);
+    if (!image.path)
+        return -1;
+    names->images[names->count++] = image;
+    return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t left = ((const struct named_image *)a)->lo;
+    uintptr_t right = ((const struct named_image *)b)->lo;
+    return left < right ? -1 : left > right;
+}
+
+static const struct named_image *find(const struct fw_names *names, uint64_t address)
+{
+    size_t lo = 0, hi = names->count;
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (names->images[middle].lo <= address)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo && address < names->images[lo - 1].hi ? &names->images[lo - 1] : NULL;
+}
+
+/* Files are opened outside the loader's lock, after its list was read. */
+static void build_index(struct named_image *image)
+{
+    image->object = open_loaded(image);
+    if (!image->object)
+        return;
+    if (image->path[0] != '[')
+        object_find_debug(image->object, image->path, NULL, NULL, &image->debug, NULL);
+    image->symbols = symbols_build(image->object, image->debug);
+}
+
+static bool same_image(const struct named_image *a, const struct named_image *b)
+{
+    return a->lo == b->lo && a->hi == b->hi && a->bias == b->bias && strcmp(a->path, b->path) == 0;
+}
+
+fw_error fw_names_refresh(struct fw_names *names)
+{
+    struct fw_names now = {NULL, 0, 0};
+    if (dl_iterate_phdr(remember, &now) != 0) {
+        while (now.count)
+            free(now.images[--now.count].path);
+        free(now.images);
+        return FW_ERR_MEMORY;
+    }
+    qsort(now.images, now.count, sizeof *now.images, by_address);
+    for (size_t i = 0; i < now.count; i++) {
+        struct named_image *old = (struct named_image *)find(names, now.images[i].lo);
+        if (old && old->object && same_image(old, &now.images[i])) {
+            char *path = now.images[i].path;
+            now.images[i] = *old;
+            *old = (struct named_image){.path = path};
+        } else {
+            build_index(&now.images[i]);
+        }
+    }
+    for (size_t i = 0; i < names->count; i++)
+        image_free(&names->images[i]);
+    free(names->images);
+    *names = now;
+    return FW_OK;
+}
+
+fw_error fw_names_create(struct fw_names **names)
+{
+    struct fw_names *created = calloc(1, sizeof *created);
+    *names = NULL;
+    if (!created)
+        return FW_ERR_MEMORY;
+    fw_error error = fw_names_refresh(created);
+    if (error != FW_OK) {
+        fw_names_destroy(created);
+        return error;
+    }
+    *names = created;
+    return FW_OK;
+}
+
+void fw_names_destroy(struct fw_names *names)
+{
+    if (!names)
+        return;
+    for (size_t i = 0; i < names->count; i++)
+        image_free(&names->images[i]);
+    free(names->images);
+    free(names);
+}
+
+fw_error fw_names_lookup(const struct fw_names *names, const struct fw_frame *frame,
+                         struct fw_name *name)
+{
+    uint64_t back = frame->kind == FW_FRAME_RETURN;
+    *name = (struct fw_name){0};
+    const struct named_image *image = find(names, frame->address - back);
+    if (!image)
+        return FW_ERR_NOT_FOUND;
+    name->image = image->path;
+    name->image_offset = frame->address - image->bias;
+    struct symbol_match match;
+    if (image->symbols && symbols_lookup(image->symbols, name->image_offset - back, &match)) {
+        name->function = match.name;
+        name->offset = match.offset + back;
+        name->plt = match.plt;
+    }
+    return FW_OK;
+}
+
+/* Text without stdio: appends as long as there is room, counts what was wanted. */
+struct line {
+    char *text;
+    size_t size, length;
+};
+
+static void put(struct line *line, const char *text)
+{
+    for (; *text; text++, line->length++)
+        if (line->length + 1 < line->size)
+            line->text[line->length] = *text;
+}
+
+static void put_hex(struct line *line, uint64_t number)
+{
+    char digits[17];
+    unsigned i = sizeof digits - 1;
+    digits[i] = 0;
+    do
+        digits[--i] = "0123456789abcdef"[number & 15];
+    while (number >>= 4);
+    put(line, "0x");
+    put(line, digits + i);
+}
+
+static void put_end(struct line *line)
+{
+    if (!line->size)
+        return;
+    if (line->length < line->size) {
+        line->text[line->length] = 0;
+        return;
+    }
+    line->text[line->size - 1] = 0;
+    if (line->size >= 4)
+        memcpy(line->text + line->size - 4, "...", 3);
+}
+
+size_t fw_names_format(const struct fw_names *names, const struct fw_frame *frame, char *text,
+                       size_t size)
+{
+    struct line line = {text, size, 0};
+    struct fw_name name;
+    if (fw_names_lookup(names, frame, &name) != FW_OK) {
+        put_hex(&line, frame->address);
+    } else if (!name.function) {
+        put(&line, name.image);
+        put(&line, "+");
+        put_hex(&line, name.image_offset);
+    } else {
+        put(&line, name.function);
+        put(&line, name.plt ? "@plt+" : "+");
+        put_hex(&line, name.offset);
+        put(&line, " (");
+        put(&line, name.image);
+        put(&line, ")");
+    }
+    put_end(&line);
+    return line.length;
+}

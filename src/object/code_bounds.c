@@ -1,0 +1,101 @@
+/*
+ * Function starts out of .eh_frame_hdr (LSB 4.1 Core, 10.6.2: a sorted table of { initial location,
+ * address of FDE }) and .ARM.exidx (EHABI32 section 5: { prel31 function, unwind word }).
+ */
+#include "object/code_bounds.h"
+
+#include "object/elf_internal.h"
+
+enum { DATAREL_SDATA4 = 0x3b, DATAREL_UDATA4 = 0x33, DATAREL_SDATA8 = 0x3c, DATAREL_UDATA8 = 0x34 };
+
+static bool init_eh_frame_hdr(struct code_bounds *bounds, const struct object *object,
+                              const struct unwind_section *header)
+{
+    struct reader r = elf_reader(object, (struct span){header->data, header->size});
+    uint8_t version = reader_u8(&r);
+    uint8_t pointer = reader_u8(&r);
+    uint8_t count = reader_u8(&r);
+    uint8_t table = reader_u8(&r);
+    switch (pointer & 0x0f) {
+    case 0x00: reader_skip(&r, object->is_64 ? 8 : 4); break;
+    case 0x02:
+    case 0x0a: reader_skip(&r, 2); break;
+    case 0x03:
+    case 0x0b: reader_skip(&r, 4); break;
+    default: reader_skip(&r, 8); break;
+    }
+    uint64_t entries = 0;
+    switch (count) {
+    case 0x03:
+    case 0x0b: entries = reader_u32(&r); break;
+    case 0x04:
+    case 0x0c: entries = reader_u64(&r); break;
+    default: return false;
+    }
+    switch (table) {
+    case DATAREL_SDATA4:
+    case DATAREL_UDATA4: bounds->entry_size = 8; break;
+    case DATAREL_SDATA8:
+    case DATAREL_UDATA8: bounds->entry_size = 16; break;
+    default: return false;
+    }
+    if (r.failed || version != 1)
+        return false;
+    bounds->encoding = table;
+    bounds->base = header->vaddr;
+    bounds->table = (struct span){r.pos, reader_left(&r)};
+    uint64_t room = bounds->table.size / bounds->entry_size;
+    bounds->count = (size_t)(entries < room ? entries : room);
+    return true;
+}
+
+void code_bounds_init(struct code_bounds *bounds, const struct object *object,
+                      const struct unwind_image *image)
+{
+    *bounds = (struct code_bounds){.swap = object->swap, .is_64 = object->is_64};
+    if (image->eh_frame_hdr.data && init_eh_frame_hdr(bounds, object, &image->eh_frame_hdr) &&
+        bounds->count)
+        return;
+    bounds->count = 0;
+    if (image->exidx.data) {
+        bounds->exidx = true;
+        bounds->table = (struct span){image->exidx.data, image->exidx.size};
+        bounds->entry_size = 8;
+        bounds->count = image->exidx.size / 8;
+        bounds->base = image->exidx.vaddr;
+    }
+}
+
+static uint64_t start_of(const struct code_bounds *bounds, size_t i)
+{
+    size_t offset = i * bounds->entry_size;
+    struct reader r = reader_at(bounds->table.data, bounds->table.size, offset);
+    r.swap = bounds->swap;
+    uint64_t value;
+    if (bounds->exidx) {
+        uint32_t prel31 = reader_u32(&r);
+        int32_t relative = (int32_t)(prel31 << 1) >> 1;
+        value = bounds->base + offset + (uint64_t)(int64_t)relative;
+    } else if (bounds->entry_size == 16) {
+        value = bounds->base + reader_u64(&r);
+    } else {
+        uint32_t stored = reader_u32(&r);
+        value =
+            bounds->base + (bounds->encoding == DATAREL_SDATA4 ? (uint64_t)(int64_t)(int32_t)stored
+                                                               : (uint64_t)stored);
+    }
+    return bounds->is_64 ? value : (uint32_t)value;
+}
+
+uint64_t code_bounds_after(const struct code_bounds *bounds, uint64_t vaddr)
+{
+    size_t lo = 0, hi = bounds->count; /* start_of(lo - 1) <= vaddr < start_of(hi) */
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (start_of(bounds, middle) <= vaddr)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo < bounds->count ? start_of(bounds, lo) : UINT64_MAX;
+}

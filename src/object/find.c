@@ -1,0 +1,204 @@
+/*
+ * The separate debug file of an object.
+ *
+ * Places, in this order (GDB manual, "Debugging Information in Separate Files"):
+ *     DIR/.build-id/ab/cdef….debug     for every DIR
+ *     FOLDER/NAME, FOLDER/.debug/NAME  of .gnu_debuglink, FOLDER being the object's own
+ *     DIR/FOLDER/NAME                  for every DIR
+ * all below `root`. A file is taken only when it proves to belong to the object: its build id is
+ * the same; one found by name has the link's CRC-32 and no other build id. A wrong file is worse
+ * than none, so whatever cannot be proved is refused and named.
+ */
+#include "object/elf_internal.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct search {
+    const struct object *object;
+    const char *root;
+    char looked[160];  /* places without a file */
+    char refused[160]; /* files that were not taken, and why */
+    struct object *found;
+};
+
+/* CRC-32 as zlib computes it (ISO 3309, reflected 0xedb88320), eight bytes a step. */
+static uint32_t crc32_of(struct span bytes)
+{
+    uint32_t table[8][256];
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t value = i;
+        for (int bit = 0; bit < 8; bit++)
+            value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
+        table[0][i] = value;
+    }
+    for (uint32_t i = 0; i < 256; i++)
+        for (int k = 1; k < 8; k++)
+            table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 0xff];
+    uint32_t crc = ~0u;
+    const uint8_t *p = bytes.data;
+    size_t left = bytes.size;
+    for (; left >= 8; left -= 8, p += 8) {
+        crc ^= p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+        crc = table[7][crc & 0xff] ^ table[6][crc >> 8 & 0xff] ^ table[5][crc >> 16 & 0xff] ^
+              table[4][crc >> 24] ^ table[3][p[4]] ^ table[2][p[5]] ^ table[1][p[6]] ^
+              table[0][p[7]];
+    }
+    for (; left; left--, p++)
+        crc = crc >> 8 ^ table[0][(crc ^ *p) & 0xff];
+    return ~crc;
+}
+
+/* Adds one entry to a list of limited length; what no longer fits shows as "...". */
+static void note(char *list, size_t size, const char *entry, const char *reason)
+{
+    size_t used = strlen(list);
+    if (used >= 3 && strcmp(list + used - 3, "...") == 0)
+        return;
+    int n = snprintf(list + used, size - used, "%s%s%s%s%s", used ? ", " : "", entry,
+                     reason ? " (" : "", reason ? reason : "", reason ? ")" : "");
+    if (n < 0 || (size_t)n >= size - used)
+        snprintf(list + (used + 6 < size ? used : size - 6), 6, used ? ", ..." : "...");
+}
+
+/* NULL when `candidate` proves to be the object's debug file, else the reason against it. `crc` is
+ * NULL for one found by its build id. */
+static const char *objection(const struct search *s, const struct object *candidate,
+                             const uint32_t *crc)
+{
+    const struct object *object = s->object;
+    if (candidate->has_inode && object->has_inode && candidate->device == object->device &&
+        candidate->inode == object->inode)
+        return "is the file itself";
+    if (candidate->machine != object->machine || candidate->is_64 != object->is_64 ||
+        candidate->big_endian != object->big_endian)
+        return "other architecture";
+    if (candidate->truncated)
+        return "truncated";
+    struct span own = object->build_id, other = candidate->build_id;
+    if (own.size && other.size &&
+        (own.size != other.size || memcmp(own.data, other.data, own.size) != 0))
+        return "other build id";
+    if (!crc && !other.size)
+        return "no build id";
+    if (crc && crc32_of(candidate->file) != *crc)
+        return "other CRC";
+    return NULL;
+}
+
+/* True when the search is over. */
+static bool try_path(struct search *s, const char *path, const uint32_t *crc)
+{
+    struct object *candidate;
+    struct fw_failure why;
+    fw_error error = object_open(path, &candidate, &why);
+    if (error == FW_ERR_NOT_FOUND) {
+        note(s->looked, sizeof s->looked, path, NULL);
+        return false;
+    }
+    if (error != FW_OK) {
+        note(s->refused, sizeof s->refused, path, fw_error_text(error));
+        return false;
+    }
+    const char *reason = objection(s, candidate, crc);
+    if (!reason) {
+        s->found = candidate;
+        return true;
+    }
+    note(s->refused, sizeof s->refused, path, reason);
+    object_close(candidate);
+    return false;
+}
+
+static bool by_build_id(struct search *s, const char *const *dirs)
+{
+    struct span id = s->object->build_id;
+    if (id.size < 2)
+        return false;
+    char hex[2 * 64 + 1];
+    for (size_t i = 0; i < id.size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", id.data[i]);
+    for (; *dirs; dirs++) {
+        char path[PATH_MAX];
+        int n = snprintf(path, sizeof path, "%s%s/.build-id/%.2s/%s.debug", s->root, *dirs, hex,
+                         hex + 2);
+        if (n > 0 && (size_t)n < sizeof path && try_path(s, path, NULL))
+            return true;
+    }
+    return false;
+}
+
+static bool in_folder(struct search *s, const char *dir, const char *folder, const char *inner,
+                      const char *name, uint32_t crc)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s%s%s/%s%s", s->root, dir, folder, inner, name);
+    return n > 0 && (size_t)n < sizeof path && try_path(s, path, &crc);
+}
+
+/* `folder` is an absolute path without a slash at its end ("" for the root), or a relative one,
+ * which has no place below DIR. */
+static bool by_link(struct search *s, const char *folder, const char *const *dirs, const char *name,
+                    uint32_t crc)
+{
+    if (in_folder(s, "", folder, "", name, crc) || in_folder(s, "", folder, ".debug/", name, crc))
+        return true;
+    bool absolute = folder[0] == '/' || folder[0] == 0;
+    for (; absolute && *dirs; dirs++)
+        if (in_folder(s, *dirs, folder, "", name, crc))
+            return true;
+    return false;
+}
+
+/* The folder of `path` as by_link wants it. */
+static void folder_of(const char *path, char *folder, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        snprintf(folder, size, ".");
+    else
+        snprintf(folder, size, "%.*s", (int)(slash - path < INT_MAX ? slash - path : 0), path);
+}
+
+static bool by_debuglink(struct search *s, const char *path, const char *const *dirs)
+{
+    const char *name;
+    uint32_t crc;
+    if (!path || !object_debuglink(s->object, &name, &crc))
+        return false;
+    /* A link is a plain file name; anything else would lead out of the folders. */
+    if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return false;
+    char folder[PATH_MAX];
+    folder_of(path, folder, sizeof folder);
+    if (by_link(s, folder, dirs, name, crc))
+        return true;
+    /* Distributions install debug files below DIR by the real path of the file. */
+    char real[PATH_MAX], real_folder[PATH_MAX];
+    if (s->root[0] || !realpath(path, real))
+        return false;
+    folder_of(real, real_folder, sizeof real_folder);
+    return strcmp(folder, real_folder) != 0 && by_link(s, real_folder, dirs, name, crc);
+}
+
+fw_error object_find_debug(const struct object *object, const char *path, const char *root,
+                           const char *const *dirs, struct object **debug, struct fw_failure *why)
+{
+    static const char *const usual[] = {"/usr/lib/debug", NULL};
+    *debug = NULL;
+    struct search s = {.object = object, .root = root ? root : ""};
+    if (!dirs)
+        dirs = usual;
+    if (by_build_id(&s, dirs) || by_debuglink(&s, path, dirs)) {
+        *debug = s.found;
+        return FW_OK;
+    }
+    if (!s.looked[0] && !s.refused[0])
+        return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label,
+                           "has neither a build id nor a debug link");
+    return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, "no debug file", "%s%s%s%s%s",
+                       s.refused[0] ? "refused " : "", s.refused,
+                       s.refused[0] && s.looked[0] ? "; " : "", s.looked[0] ? "none at " : "",
+                       s.looked);
+}

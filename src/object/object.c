@@ -1,0 +1,244 @@
+/*
+ * Opening and closing objects, and the plain accessors.
+ *
+ * Whatever way the bytes come in, the object behaves the same afterwards; only object_close knows
+ * how they are given back. Files are mapped read-only and never followed by descriptor: opening
+ * refuses everything but regular files, so a FIFO or device planted under a debug path cannot block
+ * the caller.
+ */
+#include "object/elf_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+fw_error object_fail(struct fw_failure *why, fw_error code, int os_error, uint64_t place,
+                     const char *label, const char *format, ...)
+{
+    if (!why)
+        return code;
+    *why = (struct fw_failure){.code = code, .os_error = os_error, .place = place};
+    int used = snprintf(why->message, sizeof why->message, "%s: ", label);
+    if (used < 0 || (size_t)used >= sizeof why->message)
+        return code;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why->message + used, sizeof why->message - (size_t)used, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+static fw_error fail_system(struct fw_failure *why, const char *label, const char *what, int number)
+{
+    fw_error code = FW_ERR_SYSTEM;
+    switch (number) {
+    case ENOENT:
+    case ENOTDIR: code = FW_ERR_NOT_FOUND; break;
+    case EACCES:
+    case EPERM: code = FW_ERR_PERMISSION; break;
+    case ENOMEM: code = FW_ERR_MEMORY; break;
+    default: break;
+    }
+    char text[64];
+    const char *message = strerror_r(number, text, sizeof text);
+    return object_fail(why, code, number, 0, label, "%s: %s", what, message);
+}
+
+struct object *object_new(const char *label)
+{
+    struct object *object = calloc(1, sizeof *object);
+    if (!object)
+        return NULL;
+    object->label = strdup(label ? label : "object");
+    if (!object->label) {
+        free(object);
+        return NULL;
+    }
+    return object;
+}
+
+static fw_error finish_open(struct object *built, struct object **object, struct fw_failure *why)
+{
+    fw_error error = elf_open_file(built, why);
+    if (error != FW_OK) {
+        object_close(built);
+        return error;
+    }
+    *object = built;
+    return FW_OK;
+}
+
+fw_error object_open(const char *path, struct object **object, struct fw_failure *why)
+{
+    *object = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return fail_system(why, path, "cannot open", errno);
+    fw_error error = object_open_fd(fd, path, object, why);
+    close(fd);
+    return error;
+}
+
+fw_error object_open_fd(int fd, const char *label, struct object **object, struct fw_failure *why)
+{
+    *object = NULL;
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return fail_system(why, label, "cannot stat", errno);
+    if (!S_ISREG(status.st_mode))
+        return object_fail(why, FW_ERR_FORMAT, 0, 0, label, "not a regular file");
+    if (status.st_size == 0)
+        return object_fail(why, FW_ERR_FORMAT, 0, 0, label, "the file is empty");
+    if ((uint64_t)status.st_size > SIZE_MAX / 2)
+        return object_fail(why, FW_ERR_UNSUPPORTED, 0, 0, label,
+                           "the file is too large for this address space");
+    struct object *built = object_new(label);
+    if (!built)
+        return object_fail(why, FW_ERR_MEMORY, 0, 0, label, "out of memory");
+    size_t size = (size_t)status.st_size;
+    void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED) {
+        int number = errno;
+        object_close(built);
+        return fail_system(why, label, "cannot map", number);
+    }
+    built->file = (struct span){bytes, size};
+    built->owned = OBJECT_BYTES_MAPPED;
+    built->has_inode = true;
+    built->device = status.st_dev;
+    built->inode = status.st_ino;
+    return finish_open(built, object, why);
+}
+
+fw_error object_open_bytes(const void *data, size_t size, bool copy, const char *label,
+                           struct object **object, struct fw_failure *why)
+{
+    *object = NULL;
+    if (size == 0)
+        return object_fail(why, FW_ERR_FORMAT, 0, 0, label ? label : "object", "no bytes");
+    struct object *built = object_new(label);
+    if (!built)
+        return object_fail(why, FW_ERR_MEMORY, 0, 0, "object", "out of memory");
+    built->file = (struct span){data, size};
+    if (copy) {
+        uint8_t *own = malloc(size);
+        if (!own) {
+            object_close(built);
+            return object_fail(why, FW_ERR_MEMORY, 0, 0, "object", "out of memory");
+        }
+        memcpy(own, data, size);
+        built->file.data = own;
+        built->owned = OBJECT_BYTES_ALLOCATED;
+    }
+    return finish_open(built, object, why);
+}
+
+void object_close(struct object *object)
+{
+    if (!object)
+        return;
+    object_close(object->minidebug);
+    for (size_t i = 0; i < object->section_count; i++)
+        free(object->sections[i].inflated);
+    free(object->sections);
+    free(object->segments);
+    free(object->loads);
+    free(object->load_index);
+    if (object->owned == OBJECT_BYTES_MAPPED)
+        munmap((void *)(uintptr_t)object->file.data, object->file.size);
+    else if (object->owned == OBJECT_BYTES_ALLOCATED)
+        free((void *)(uintptr_t)object->file.data);
+    free(object->label);
+    free(object);
+}
+
+const char *object_label(const struct object *object)
+{
+    return object->label;
+}
+
+enum object_type object_type(const struct object *object)
+{
+    switch (object->e_type) {
+    case ET_EXEC: return OBJECT_EXECUTABLE;
+    case ET_REL: return OBJECT_RELOCATABLE;
+    case ET_CORE: return OBJECT_CORE;
+    case ET_DYN:
+        /* Linkers before DF_1_PIE give a position-independent program PT_INTERP; so has a library
+         * that can be run (libc.so.6), but that one has a soname. */
+        if (object->dynamic.pie ||
+            (elf_segment_of_type(object, PT_INTERP) && !object->dynamic.soname))
+            return OBJECT_EXECUTABLE;
+        return OBJECT_SHARED;
+    default: return OBJECT_OTHER;
+    }
+}
+
+const struct arch *object_arch(const struct object *object)
+{
+    const struct arch *arch = arch_of_elf(object->machine);
+    /* x32 and ILP32 have the machine number of their 64-bit sibling but other pointers. */
+    return arch && arch->pointer_size == (object->is_64 ? 8 : 4) ? arch : NULL;
+}
+
+uint16_t object_machine(const struct object *object)
+{
+    return object->machine;
+}
+
+bool object_is_64(const struct object *object)
+{
+    return object->is_64;
+}
+
+bool object_is_big_endian(const struct object *object)
+{
+    return object->big_endian;
+}
+
+bool object_is_truncated(const struct object *object)
+{
+    return object->truncated;
+}
+
+uint64_t object_entry(const struct object *object)
+{
+    return object->entry;
+}
+
+struct span object_build_id(const struct object *object)
+{
+    return object->build_id;
+}
+
+size_t object_segment_count(const struct object *object)
+{
+    return object->load_count;
+}
+
+const struct object_segment *object_segment(const struct object *object, size_t i)
+{
+    return i < object->load_count ? &object->loads[i] : NULL;
+}
+
+struct span object_segment_data(const struct object *object, size_t i)
+{
+    if (i >= object->load_count)
+        return (struct span){NULL, 0};
+    return object->segments[object->load_index[i]].bytes;
+}
+
+struct span object_at(const struct object *object, uint64_t vaddr)
+{
+    return elf_at(object, vaddr);
+}
+
+uint64_t object_base(const struct object *object)
+{
+    return object->load_count ? object->loads[0].vaddr - object->loads[0].offset : 0;
+}

@@ -1,0 +1,173 @@
+/*
+ * Sections and their contents, inflated where they are compressed.
+ *
+ * Invariant: no claim of a file makes us allocate more than SECTION_LIMIT, nor more than a
+ * compressor can have packed into the stored bytes. Inflated bytes belong to the section and live
+ * as long as the object.
+ *
+ * System V gABI chapter 4, "Compressed Sections" (SHF_COMPRESSED, Elf32_Chdr, Elf64_Chdr); the
+ * older GNU form is a section named .zdebug_* that begins with "ZLIB" and the size as 8 bytes, most
+ * significant first.
+ */
+#include "object/elf_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SECTION_LIMIT ((uint64_t)4 << 30)
+
+enum {
+    RATIO_LIMIT = 1024, /* deflate cannot do better than 1032:1; real sections stay under 20:1 */
+    RATIO_SLACK = 1 << 20,
+    CHDR_ZLIB = 1, /* ELFCOMPRESS_ZLIB */
+    CHDR_ZSTD = 2, /* ELFCOMPRESS_ZSTD */
+};
+
+static const struct object_codecs *installed_codecs;
+
+void object_set_codecs(const struct object_codecs *codecs)
+{
+    installed_codecs = codecs;
+}
+
+const struct object_codecs *object_codecs(void)
+{
+    static const struct object_codecs none;
+    return installed_codecs ? installed_codecs : &none;
+}
+
+size_t object_section_count(const struct object *object)
+{
+    return object->section_count;
+}
+
+bool object_section_at(const struct object *object, size_t i, struct object_section *section)
+{
+    if (i >= object->section_count)
+        return false;
+    *section = object->sections[i].view;
+    return true;
+}
+
+struct elf_section *elf_section_named(const struct object *object, const char *name)
+{
+    for (size_t i = 1; i < object->section_count; i++) {
+        struct elf_section *s = &object->sections[i];
+        if (s->view.type != SHT_NULL && s->view.type != SHT_NOBITS &&
+            strcmp(s->view.name, name) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+struct span elf_section_bytes(const struct object *object, const struct elf_section *section)
+{
+    if (!section->inside)
+        return (struct span){NULL, 0};
+    return span_cut(object->file, section->view.offset, section->view.size);
+}
+
+/* What a compressed section's header says. */
+struct packed {
+    uint32_t method; /* CHDR_* */
+    uint64_t size;   /* inflated */
+    struct span data;
+};
+
+static bool read_chdr(const struct object *object, struct span bytes, struct packed *packed)
+{
+    struct reader r = elf_reader(object, bytes);
+    packed->method = reader_u32(&r);
+    if (object->is_64)
+        reader_skip(&r, 4);
+    packed->size = elf_word(object, &r);
+    (void)elf_word(object, &r); /* ch_addralign */
+    packed->data = (struct span){r.pos, reader_left(&r)};
+    return !r.failed;
+}
+
+static bool read_zdebug(struct span bytes, struct packed *packed)
+{
+    if (bytes.size < 12 || memcmp(bytes.data, "ZLIB", 4) != 0)
+        return false;
+    packed->method = CHDR_ZLIB;
+    packed->size = 0;
+    for (int i = 4; i < 12; i++)
+        packed->size = packed->size << 8 | bytes.data[i];
+    packed->data = (struct span){bytes.data + 12, bytes.size - 12};
+    return true;
+}
+
+static fw_error inflate(struct object *object, struct elf_section *section,
+                        const struct packed *packed, struct fw_failure *why)
+{
+    const char *name = section->view.name;
+    uint64_t place = section->view.offset;
+    object_inflate codec = packed->method == CHDR_ZLIB   ? object_codecs()->zlib
+                           : packed->method == CHDR_ZSTD ? object_codecs()->zstd
+                                                         : NULL;
+    if (!codec)
+        return object_fail(why, FW_ERR_UNSUPPORTED, 0, place, object->label,
+                           "%s is compressed (method %u), which this build cannot unpack", name,
+                           packed->method);
+    if (packed->size > SECTION_LIMIT || packed->size > SIZE_MAX / 2 ||
+        packed->size > (uint64_t)packed->data.size * RATIO_LIMIT + RATIO_SLACK)
+        return object_fail(why, FW_ERR_CORRUPT, 0, place, object->label,
+                           "%s claims to inflate %zu bytes to %llu", name, packed->data.size,
+                           (unsigned long long)packed->size);
+    section->inflated = codec(packed->data.data, packed->data.size, (size_t)packed->size);
+    if (!section->inflated)
+        return object_fail(why, FW_ERR_CORRUPT, 0, place, object->label, "%s cannot be inflated",
+                           name);
+    section->inflated_size = (size_t)packed->size;
+    return FW_OK;
+}
+
+fw_error elf_section_contents(struct object *object, struct elf_section *section, struct span *data,
+                              struct fw_failure *why)
+{
+    struct span bytes = elf_section_bytes(object, section);
+    bool zdebug = strncmp(section->view.name, ".zdebug_", 8) == 0;
+    if (!section->inside)
+        return object_fail(why, FW_ERR_TRUNCATED, 0, section->view.offset, object->label,
+                           "%s lies beyond the end of the file", section->view.name);
+    if (!(section->view.flags & SHF_COMPRESSED) && !zdebug) {
+        *data = bytes;
+        return FW_OK;
+    }
+    if (!section->inflated) {
+        struct packed packed;
+        bool good = section->view.flags & SHF_COMPRESSED ? read_chdr(object, bytes, &packed)
+                                                         : read_zdebug(bytes, &packed);
+        if (!good)
+            return object_fail(why, FW_ERR_CORRUPT, 0, section->view.offset, object->label,
+                               "%s has no valid compression header", section->view.name);
+        fw_error error = inflate(object, section, &packed, why);
+        if (error != FW_OK)
+            return error;
+    }
+    *data = (struct span){section->inflated, section->inflated_size};
+    return FW_OK;
+}
+
+fw_error object_section_data(struct object *object, const char *name,
+                             struct unwind_section *section, struct fw_failure *why)
+{
+    *section = (struct unwind_section){0};
+    struct elf_section *found = elf_section_named(object, name);
+    if (!found && strncmp(name, ".debug_", 7) == 0) {
+        char packed_name[64];
+        snprintf(packed_name, sizeof packed_name, ".z%s", name + 1);
+        found = elf_section_named(object, packed_name);
+    }
+    if (!found)
+        return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label, "no section %s", name);
+    struct span data = {NULL, 0};
+    fw_error error = elf_section_contents(object, found, &data, why);
+    if (error != FW_OK)
+        return error;
+    section->data = data.data ? data.data : (const uint8_t *)"";
+    section->size = data.size;
+    section->vaddr = found->view.vaddr;
+    return FW_OK;
+}

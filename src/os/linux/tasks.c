@@ -1,0 +1,239 @@
+/*
+ * Reading /proc/self/task: proc(5), Linux Documentation/filesystems/proc.rst.
+ *
+ * Invariant: what a file says is parsed inside the bytes that were read, never beyond; a file that
+ * does not look as documented counts as one that says nothing.
+ */
+#include "os/linux/tasks.h"
+
+#include "os/linux/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    LIST_PASSES = 8,     /* reads of a list that keeps changing */
+    STATUS_BYTES = 4096, /* `status` is about 1.5 KB, more with many groups or processors */
+    DIRENT_NAME = 19,    /* offset of d_name in struct linux_dirent64 */
+    DIRENT_LENGTH = 16,  /* offset of d_reclen */
+};
+
+/* The decimal number at `text`; false unless digits reach up to `end` or a byte that is none. */
+static bool parse_decimal(const char **text, const char *end, uint64_t *value)
+{
+    const char *p = *text;
+    *value = 0;
+    while (p < end && *p >= '0' && *p <= '9' && *value < UINT64_MAX / 10 - 10)
+        *value = *value * 10 + (uint64_t)(*p++ - '0');
+    bool any = p > *text;
+    *text = p;
+    return any;
+}
+
+static bool parse_hex(const char **text, const char *end, uint64_t *value)
+{
+    const char *p = *text;
+    *value = 0;
+    for (; p < end && *value < (uint64_t)1 << 60; p++) {
+        char c = *p;
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                                                : 16;
+        if (digit == 16)
+            break;
+        *value = *value << 4 | digit;
+    }
+    bool any = p > *text;
+    *text = p;
+    return any;
+}
+
+/* Reads the start of /proc/self/task/ID/FILE; returns how many bytes, or -errno. */
+static long read_task_file(fw_thread_id id, const char *file, char *to, size_t size)
+{
+    char path[64] = "/proc/self/task/";
+    char digits[12];
+    size_t n = 0, at = strlen(path);
+    uint32_t left = (uint32_t)id;
+    do {
+        digits[n++] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left);
+    while (n)
+        path[at++] = digits[--n];
+    path[at++] = '/';
+    memcpy(path + at, file, strlen(file) + 1);
+
+    long fd = sys_open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fd;
+    long got = sys_read((int)fd, to, size);
+    sys_close((int)fd);
+    return got;
+}
+
+static fw_error error_of(long result)
+{
+    if (result == -ENOENT || result == -ESRCH)
+        return FW_ERR_NOT_FOUND;
+    if (result == -EACCES || result == -EPERM)
+        return FW_ERR_PERMISSION;
+    return result < 0 ? FW_ERR_SYSTEM : FW_OK;
+}
+
+struct pass {
+    void (*each)(void *context, unsigned pass, fw_thread_id id);
+    void *context;
+    unsigned number;
+    fw_thread_id self;
+    size_t count;
+    bool self_seen;
+};
+
+static void take_entries(struct pass *pass, const char *entries, size_t size)
+{
+    for (size_t at = 0; at + DIRENT_NAME < size;) {
+        uint16_t length;
+        memcpy(&length, entries + at + DIRENT_LENGTH, sizeof length);
+        if (length <= DIRENT_NAME || length > size - at)
+            return;
+        const char *name = entries + at + DIRENT_NAME;
+        uint64_t id;
+        if (parse_decimal(&name, entries + at + length, &id) && id <= INT32_MAX) {
+            pass->count++;
+            pass->self_seen |= (fw_thread_id)id == pass->self;
+            pass->each(pass->context, pass->number, (fw_thread_id)id);
+        }
+        at += length;
+    }
+}
+
+/* How many threads the directory stands for: its link count is theirs plus two. */
+static bool count_of_directory(int fd, size_t *count)
+{
+    struct statx about = {0};
+    /* Five arguments; the sixth is ignored. */
+    long result = sys_call6(SYS_statx, fd, (long)"", AT_EMPTY_PATH, STATX_NLINK, (long)&about, 0);
+    if (result < 0 || about.stx_nlink < 3)
+        return false;
+    *count = about.stx_nlink - 2;
+    return true;
+}
+
+/* The kernel ends a listing early when the task it stands at exits, and threads start meanwhile: a
+ * pass counts as whole only when the directory's own count agrees with it. */
+fw_error tasks_each(void (*each)(void *context, unsigned pass, fw_thread_id id), void *context)
+{
+    _Alignas(8) char entries[4096];
+    size_t before = 0;
+    bool self_seen = false;
+    for (unsigned i = 0; i < LIST_PASSES; i++) {
+        long fd = sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+            return fd == -ENOENT ? FW_ERR_UNSUPPORTED : error_of(fd);
+        struct pass pass = {.each = each, .context = context, .number = i, .self = sys_gettid()};
+        long got;
+        while ((got = sys_getdents64((int)fd, entries, sizeof entries)) > 0)
+            take_entries(&pass, entries, (size_t)got);
+        size_t told = before; /* without a link count: two passes that agree */
+        count_of_directory((int)fd, &told);
+        sys_close((int)fd);
+        if (got < 0)
+            return error_of(got);
+        self_seen |= pass.self_seen;
+        if (self_seen && told == pass.count)
+            return FW_OK;
+        before = pass.count;
+    }
+    return self_seen ? FW_OK : FW_ERR_UNSUPPORTED;
+}
+
+/* "ID (NAME) STATE ...": the name may hold anything, so it ends at the last parenthesis; only
+ * numbers follow the state. */
+bool tasks_describe(fw_thread_id id, char name[FW_THREAD_NAME_SIZE], char *state)
+{
+    char text[256];
+    name[0] = 0;
+    *state = '?';
+    long got = read_task_file(id, "stat", text, sizeof text);
+    if (got <= 0)
+        return false;
+    const char *open = memchr(text, '(', (size_t)got);
+    const char *close = memrchr(text, ')', (size_t)got);
+    if (!open || !close || close < open || close + 2 >= text + got)
+        return false;
+    size_t length = (size_t)(close - open) - 1;
+    if (length >= FW_THREAD_NAME_SIZE)
+        length = FW_THREAD_NAME_SIZE - 1;
+    memcpy(name, open + 1, length);
+    name[length] = 0;
+    *state = close[2];
+    return true;
+}
+
+/* The text after "\nKEY\t" of a `status` file, or NULL. */
+static const char *status_field(const char *text, size_t size, const char *key)
+{
+    const char *found = memmem(text, size, key, strlen(key));
+    return found ? found + strlen(key) : NULL;
+}
+
+fw_error tasks_status(fw_thread_id id, struct task_status *status)
+{
+    char text[STATUS_BYTES];
+    *status = (struct task_status){.state = '?'};
+    long got = read_task_file(id, "status", text, sizeof text);
+    if (got <= 0)
+        return got == 0 ? FW_ERR_NOT_FOUND : error_of(got);
+    const char *end = text + got;
+    const char *p = status_field(text, (size_t)got, "\nState:\t");
+    if (p && p < end)
+        status->state = *p;
+    if ((p = status_field(text, (size_t)got, "\nSigPnd:\t")))
+        parse_hex(&p, end, &status->pending);
+    if ((p = status_field(text, (size_t)got, "\nSigBlk:\t")))
+        parse_hex(&p, end, &status->blocked);
+    uint64_t count;
+    if ((p = status_field(text, (size_t)got, "\nvoluntary_ctxt_switches:\t")) &&
+        parse_decimal(&p, end, &count))
+        status->switches += count;
+    if ((p = status_field(text, (size_t)got, "\nnonvoluntary_ctxt_switches:\t")) &&
+        parse_decimal(&p, end, &count))
+        status->switches += count;
+    return FW_OK;
+}
+
+/* "NUMBER 0xARG{6} 0xSP 0xPC" in a system call, "-1 0xSP 0xPC" stopped or faulted elsewhere,
+ * "running" on a processor. */
+fw_error tasks_registers(fw_thread_id id, struct task_registers *registers)
+{
+    char text[256];
+    long got = read_task_file(id, "syscall", text, sizeof text);
+    if (got == -ENOENT) {
+        char name[FW_THREAD_NAME_SIZE], state;
+        return tasks_describe(id, name, &state) ? FW_ERR_UNSUPPORTED : FW_ERR_NOT_FOUND;
+    }
+    if (got <= 0)
+        return got == 0 ? FW_ERR_NOT_FOUND : error_of(got);
+    const char *end = text + got, *p = text;
+    if (*p == 'r')
+        return FW_ERR_VANISHED;
+    uint64_t value[8];
+    unsigned count = 0;
+    while (count < 8 && (p = memmem(p, (size_t)(end - p), " 0x", 3))) {
+        p += 3;
+        if (!parse_hex(&p, end, &value[count]))
+            return FW_ERR_UNSUPPORTED;
+        count++;
+    }
+    if (count != 8 && count != 2)
+        return FW_ERR_UNSUPPORTED;
+    *registers = (struct task_registers){.in_call = count == 8};
+    if (registers->in_call)
+        memcpy(registers->argument, value, sizeof registers->argument);
+    registers->sp = value[count - 2];
+    registers->pc = value[count - 1];
+    return FW_OK;
+}

@@ -1,0 +1,358 @@
+/*
+ * Rows for x86_64 and i386 code that no unwind table describes: C runtime glue, PLT stubs, system
+ * call wrappers, assembler.
+ *
+ * Invariant: a row is given only when the instructions prove it. Evidence, in this order:
+ *   1. the address lies between the process entry point and the calls made there: outermost frame;
+ *   2. it lies in a PLT stub, whose few shapes fix the stack at each instruction;
+ *   3. the way from here to the function's return (x86_trace_to_return), and the way from the
+ *      function's first instruction to here, where its bounds are known (x86_trace_to). Each alone
+ *      is enough; when both come to a result and differ, there is no answer.
+ *
+ * System V ABI, AMD64 and Intel386 supplements: process initialisation, PLT, register usage.
+ */
+#include "unwind/analysis.h"
+#include "unwind/x86_trace.h"
+
+enum { MAX_START = 64 /* instructions from the entry point on */ };
+
+static const uint8_t dwarf_64[X86_REGS] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* What is known of a frame before it becomes a row. `cfa` counts from a register at the address
+ * asked for; a register's place is X86_RELATIVE 0 (not touched), a word at cfa + offset
+ * (`at_cfa`), or unknown. */
+struct frame {
+    uint8_t cfa_reg;
+    int64_t cfa_offset;
+    struct place {
+        bool same, at_cfa;
+        int64_t offset; /* from the CFA */
+    } saved[X86_REGS];
+};
+
+static bool is_64(const struct unwind_image *image)
+{
+    return image->arch->id == ARCH_X86_64;
+}
+
+static uint8_t dwarf_number(const struct unwind_image *image, unsigned reg)
+{
+    return is_64(image) ? dwarf_64[reg] : (uint8_t)reg;
+}
+
+static bool callee_saved(const struct unwind_image *image, unsigned reg)
+{
+    return image->arch->callee_saved >> dwarf_number(image, reg) & 1;
+}
+
+static unsigned reg_count(const struct unwind_image *image)
+{
+    return is_64(image) ? 16 : 8;
+}
+
+static bool decode(const struct unwind_image *image, uint64_t at, struct x86_insn *insn)
+{
+    struct reader code = x86_code_at(image, at);
+    return !code.failed && x86_decode(code, is_64(image), insn);
+}
+
+/* ------------------------------------------------------------------ the entry point */
+
+/* Whether the code at `next` goes on with the result of the call before it, or puts sp back: what a
+ * process entry does after a call that returns, and no function does at its beginning. */
+static bool continues_after_call(const struct unwind_image *image, uint64_t next)
+{
+    struct x86_insn insn;
+    for (unsigned i = 0; i < 3 && decode(image, next, &insn); i++) {
+        if (insn.kind == X86_MOV && (insn.source == X86_AX || insn.reg == X86_SP))
+            return true;
+        if (insn.kind == X86_LOAD && insn.reg == X86_SP)
+            return true;
+        if (insn.kind != X86_OTHER && insn.kind != X86_LEA && insn.kind != X86_ADD)
+            return false;
+        next += insn.length;
+    }
+    return false;
+}
+
+static bool is_process_entry(const struct unwind_image *image, uint64_t vaddr, bool exact)
+{
+    uint64_t at = image->entry;
+    struct x86_insn insn;
+    for (unsigned i = 0; at && i < MAX_START && decode(image, at, &insn); i++) {
+        uint64_t next = at + insn.length;
+        if (exact ? vaddr == at : vaddr - at < insn.length)
+            return true;
+        switch (insn.kind) {
+        case X86_TRAP:
+        case X86_RET:
+        case X86_JUMP_INDIRECT:
+        case X86_JUMP: return false;
+        case X86_CALL:
+        case X86_CALL_INDIRECT:
+            if (insn.target != 0 && !continues_after_call(image, next))
+                return false;
+            break;
+        default: break;
+        }
+        at = next;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ PLT stubs */
+
+/* Through a word at a fixed place, or counted from the GOT pointer of i386 (ebx). */
+static bool through_got(const struct unwind_image *image, const struct x86_insn *insn)
+{
+    return insn->reg == X86_NO_REG && insn->memory &&
+           (insn->fixed || (!is_64(image) && insn->base == X86_BX));
+}
+
+/* The instructions of a stub, its `count` first ones without endbr, and where they stand. */
+struct stub {
+    struct x86_insn insn[3];
+    uint64_t at[4];
+};
+
+static bool read_stub(const struct unwind_image *image, uint64_t start, unsigned count,
+                      struct stub *stub)
+{
+    for (unsigned i = 0; i < count; i++) {
+        stub->at[i] = start;
+        if (!decode(image, start, &stub->insn[i]))
+            return false;
+        start += stub->insn[i].length;
+    }
+    stub->at[count] = start;
+    return true;
+}
+
+/* push $n; jmp PLT0 */
+static bool is_lazy_pair(const struct x86_insn *push)
+{
+    return push[0].kind == X86_PUSH && push[0].reg == X86_NO_REG && !push[0].memory &&
+           push[1].kind == X86_JUMP;
+}
+
+/* The stub that begins at `start`, when it is one of these:
+ *   PLT entry    [endbr] [jmp *slot] push $n; jmp PLT0
+ *   .plt.sec     [endbr] jmp *slot
+ *   PLT0         push link map; jmp *resolver        (entered with one word pushed)
+ * True when `at` is one of its instructions; then *words is how many words lie between sp and the
+ * return address. */
+static bool plt_depth(const struct unwind_image *image, uint64_t start, uint64_t at,
+                      unsigned *words)
+{
+    struct stub stub;
+    uint64_t first = start;
+    *words = 0;
+    if (!read_stub(image, start, 1, &stub))
+        return false;
+    if (stub.insn[0].kind == X86_ENDBR)
+        first = stub.at[1];
+    bool at_entry = at == start || at == first;
+    if (read_stub(image, first, 2, &stub) && is_lazy_pair(stub.insn)) {
+        *words = at == stub.at[1];
+        return at_entry || at == stub.at[1];
+    }
+    if (first == start && stub.insn[0].kind == X86_PUSH && through_got(image, &stub.insn[0]) &&
+        stub.insn[1].kind == X86_JUMP_INDIRECT && through_got(image, &stub.insn[1])) {
+        *words = at == stub.at[1] ? 2 : 1;
+        return at == stub.at[0] || at == stub.at[1];
+    }
+    if (!read_stub(image, first, 1, &stub) || stub.insn[0].kind != X86_JUMP_INDIRECT ||
+        !through_got(image, &stub.insn[0]))
+        return false;
+    if (at_entry)
+        return true;
+    if (!read_stub(image, first, 3, &stub) || !is_lazy_pair(&stub.insn[1]))
+        return false;
+    *words = at == stub.at[2];
+    return at == stub.at[1] || at == stub.at[2];
+}
+
+/* Stubs begin at multiples of 16 bytes, those of .plt.got at multiples of 8. */
+static bool plt_frame(const struct unwind_image *image, uint64_t at, struct frame *frame)
+{
+    unsigned words = 0;
+    if (!plt_depth(image, at & ~(uint64_t)15, at, &words) &&
+        !plt_depth(image, at & ~(uint64_t)7, at, &words))
+        return false;
+    *frame = (struct frame){.cfa_reg = X86_SP,
+                            .cfa_offset = (int64_t)(words + 1) * image->arch->pointer_size};
+    for (unsigned i = 0; i < X86_REGS; i++)
+        frame->saved[i].same = true;
+    return true;
+}
+
+/* ------------------------------------------------------------------ traces to frames */
+
+static struct place place_of(struct x86_value value, unsigned reg, uint8_t cfa_reg,
+                             int64_t cfa_offset)
+{
+    struct place place = {false, false, 0};
+    if (value.how == X86_RELATIVE && value.reg == reg && value.offset == 0) {
+        place.same = true;
+    } else if (value.how == X86_WORD && value.reg == cfa_reg) {
+        place.at_cfa = true;
+        place.offset = value.offset - cfa_offset;
+    }
+    return place;
+}
+
+/* The state before the return: the return address is at its stack pointer. */
+static bool frame_from_return(const struct unwind_image *image, const struct x86_state *state,
+                              bool exact, struct frame *frame)
+{
+    struct x86_value sp = state->reg[X86_SP];
+    int64_t word = image->arch->pointer_size;
+    if (sp.how != X86_RELATIVE || sp.offset % word)
+        return false;
+    if (sp.reg == X86_SP ? sp.offset < 0 : !exact && !callee_saved(image, sp.reg))
+        return false;
+    *frame = (struct frame){.cfa_reg = sp.reg, .cfa_offset = sp.offset + word};
+    for (unsigned i = 0; i < X86_REGS; i++)
+        frame->saved[i] = place_of(state->reg[i], i, frame->cfa_reg, frame->cfa_offset);
+    return true;
+}
+
+/* The state here, counted from the function's first instruction, where the return address is at
+ * the stack pointer. `prefer` is the register to count the CFA from, when it is possible. */
+static bool frame_from_entry(const struct unwind_image *image, const struct x86_state *state,
+                             uint8_t prefer, struct frame *frame)
+{
+    int64_t word = image->arch->pointer_size;
+    const uint8_t candidates[] = {prefer, X86_SP, X86_BP};
+    unsigned i = 0;
+    while (i < 3 && (state->reg[candidates[i]].how != X86_RELATIVE ||
+                     state->reg[candidates[i]].reg != X86_SP))
+        i++;
+    if (i == 3)
+        return false;
+    uint8_t base = candidates[i];
+    int64_t offset = word - state->reg[base].offset;
+    if (base == X86_SP && (offset < word || offset % word))
+        return false;
+    *frame = (struct frame){.cfa_reg = base, .cfa_offset = offset};
+    for (unsigned reg = 0; reg < X86_REGS; reg++) {
+        struct x86_value value = state->reg[reg];
+        frame->saved[reg].same = value.how == X86_RELATIVE && value.reg == reg && value.offset == 0;
+        for (unsigned j = 0; j < state->slots && !frame->saved[reg].same; j++) {
+            const struct x86_slot *slot = &state->slot[j];
+            if (slot->reg == X86_SP && slot->value.how == X86_RELATIVE && slot->value.reg == reg &&
+                slot->value.offset == 0) {
+                frame->saved[reg].at_cfa = true;
+                frame->saved[reg].offset = slot->offset - word;
+            }
+        }
+    }
+    return true;
+}
+
+/* Adds to `frame` what `other` knows. False when they contradict each other. */
+static bool combine(struct frame *frame, const struct frame *other)
+{
+    if (frame->cfa_reg == other->cfa_reg && frame->cfa_offset != other->cfa_offset)
+        return false;
+    for (unsigned i = 0; i < X86_REGS; i++) {
+        struct place *mine = &frame->saved[i];
+        const struct place *theirs = &other->saved[i];
+        if (mine->at_cfa && theirs->at_cfa && mine->offset != theirs->offset)
+            return false;
+        if (!mine->same && !mine->at_cfa)
+            *mine = *theirs;
+    }
+    return true;
+}
+
+static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                         struct frame *frame)
+{
+    uint64_t lo = 0, hi = 0, start = exact ? vaddr : vaddr + 1;
+    bool bounded = image->function_bounds && image->function_bounds(image, vaddr, &lo, &hi) &&
+                   lo <= vaddr && vaddr < hi;
+    if (!bounded)
+        lo = hi = 0;
+    struct x86_state state;
+    struct frame forward, backward;
+    bool ends_here = !exact && (bounded ? start >= hi : x86_may_be_function_end(image, start));
+    bool has_forward = !ends_here && x86_trace_to_return(image, start, lo, hi, &state) &&
+                       frame_from_return(image, &state, exact, &forward);
+    uint8_t prefer = has_forward ? forward.cfa_reg : X86_SP;
+    bool has_backward = bounded && x86_trace_to(image, lo, hi, start, &state) &&
+                        frame_from_entry(image, &state, prefer, &backward);
+    if (!has_forward && !has_backward)
+        return false;
+    *frame = has_backward ? backward : forward;
+    return !has_forward || !has_backward || combine(frame, &forward);
+}
+
+/* `test reg, reg; je past; jmp *reg`: the branch and the jump leave with the same stack, so what
+ * holds at the branch's target holds here (weak functions that crtstuff.c may tail-call). */
+static uint64_t twin_of_jump(const struct unwind_image *image, uint64_t vaddr)
+{
+    struct x86_insn jump, branch;
+    uint64_t je = vaddr - 2;
+    if (!decode(image, vaddr, &jump) || jump.kind != X86_JUMP_INDIRECT || jump.reg == X86_NO_REG)
+        return vaddr;
+    if (!decode(image, je, &branch) || branch.kind != X86_BRANCH || branch.length != 2)
+        return vaddr;
+    struct reader test = x86_code_at(image, is_64(image) ? vaddr - 5 : vaddr - 4);
+    if (is_64(image) && (reader_u8(&test) & 0xfe) != 0x48 && !test.failed)
+        return vaddr;
+    uint8_t opcode = reader_u8(&test), modrm = reader_u8(&test), je_opcode = reader_u8(&test);
+    if (test.failed || opcode != 0x85 || modrm != (0xc0 | (jump.reg & 7) * 9) || je_opcode != 0x74)
+        return vaddr;
+    return vaddr + (uint64_t)branch.target;
+}
+
+/* ------------------------------------------------------------------ the row */
+
+static void fill_row(const struct unwind_image *image, uint64_t vaddr, const struct frame *frame,
+                     struct unwind_row *row)
+{
+    const struct arch *arch = image->arch;
+    *row = (struct unwind_row){.cfa_how = CFA_REG,
+                               .cfa_reg = dwarf_number(image, frame->cfa_reg),
+                               .cfa_offset = frame->cfa_offset,
+                               .ra_reg = arch->pc,
+                               .method = FW_METHOD_LINK_REGISTER,
+                               .lo = vaddr,
+                               .hi = vaddr + 1};
+    row->reg[arch->pc] = (struct reg_row){.how = REG_AT_CFA, .offset = -arch->pointer_size};
+    if (frame->cfa_reg != X86_SP || frame->cfa_offset != arch->pointer_size)
+        row->method = FW_METHOD_ANALYSIS;
+    for (unsigned i = 0; i < reg_count(image); i++) {
+        struct reg_row *reg = &row->reg[dwarf_number(image, i)];
+        if (!callee_saved(image, i))
+            continue;
+        if (frame->saved[i].same) {
+            reg->how = REG_SAME;
+        } else if (frame->saved[i].at_cfa) {
+            reg->how = REG_AT_CFA;
+            reg->offset = frame->saved[i].offset;
+        } else {
+            reg->how = REG_UNDEFINED;
+        }
+    }
+}
+
+enum unwind_status analysis_find_x86(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                                     struct unwind_row *row)
+{
+    struct frame frame;
+    if (is_process_entry(image, vaddr, exact))
+        return UNWIND_ROOT;
+    bool found = exact && plt_frame(image, vaddr, &frame);
+    if (!found)
+        found = traced_frame(image, vaddr, exact, &frame);
+    if (!found && exact) {
+        uint64_t twin = twin_of_jump(image, vaddr);
+        found = twin != vaddr && traced_frame(image, twin, true, &frame);
+    }
+    if (!found)
+        return UNWIND_NO_INFO;
+    fill_row(image, vaddr, &frame, row);
+    return UNWIND_OK;
+}
