@@ -58,16 +58,9 @@ static void set_code(struct job *job, enum cli_exit code)
 
 /* Opening */
 
-static enum cli_exit report_open(const struct dump_options *options, const struct fw_failure *why)
+static const char *failure_text(const struct fw_failure *why)
 {
-    enum cli_exit code = cli_exit_for(why->code);
-    const char *text = why->message[0] != '\0' ? why->message : fw_error_text(why->code);
-    if (options->pid > 0) {
-        cli_error("%s", text);
-        return code;
-    }
-    cli_error("%s", text);
-    return code == CLI_NO_PROCESS ? CLI_FORMAT : code;
+    return why->message[0] != '\0' ? why->message : fw_error_text(why->code);
 }
 
 static bool open_target(struct job *job)
@@ -81,19 +74,21 @@ static bool open_target(struct job *job)
         job->code = CLI_FAILED;
         return false;
     }
-    fw_error error =
-        options->pid > 0
-            ? fw_process_open(options->pid, &dump->process, &why)
-            : fw_process_open_core(options->target, options->executable, options->sysroot,
-                                   &dump->process, &why);
+    fw_error error = options->pid > 0
+                         ? fw_process_open(options->pid, &dump->process, &why)
+                         : fw_process_open_core(options->target, options->executable,
+                                                options->sysroot, &dump->process, &why);
     if (why.code == FW_OK)
         why.code = error;
     if (dump->process == NULL || (error != FW_OK && error != FW_ERR_TRUNCATED)) {
-        job->code = report_open(options, &why);
+        cli_error("%s", failure_text(&why));
+        job->code = cli_exit_for(why.code);
+        if (options->pid == 0 && why.code == FW_ERR_NOT_FOUND)
+            job->code = CLI_FORMAT; /* a file that is not there */
         return false;
     }
     if (why.code == FW_ERR_TRUNCATED) { /* opened all the same: what is there will be shown */
-        dump_miss(dump, "%s", why.message[0] != '\0' ? why.message : "the core file is truncated");
+        dump_miss(dump, "%s", failure_text(&why));
         set_code(job, CLI_TRUNCATED);
     }
     dump->core = options->pid > 0 ? NULL : options->target;
@@ -126,18 +121,12 @@ static struct fw_process_options capture_options(struct job *job)
     return capture;
 }
 
-/* Deals with a capture that failed. True when what it left behind can be shown. */
-static bool after_failure(struct job *job, const struct fw_failure *why, bool anything)
+/* A job that ends with nothing to show. Returns false. */
+static bool give_up(struct job *job, enum cli_exit code, const char *text)
 {
-    const char *text = why->message[0] != '\0' ? why->message : fw_error_text(why->code);
-    if (anything && (why->code == FW_ERR_VANISHED || why->code == FW_ERR_TRUNCATED)) {
-        dump_miss(&job->dump, "%s", text);
-        set_code(job, cli_exit_for(why->code));
-        return true;
-    }
     progress_end(&job->progress);
     cli_error("%s", text);
-    job->code = cli_exit_for(why->code);
+    job->code = code;
     return false;
 }
 
@@ -185,14 +174,12 @@ static bool capture_once(struct job *job)
     fw_error error = fw_process_capture(job->dump.process, &options, &threads, &count, &why);
     if (error != FW_OK) {
         why.code = error;
-        if (!after_failure(job, &why, count > 0))
-            return false;
+        if (count == 0)
+            return give_up(job, cli_exit_for(error), failure_text(&why));
+        dump_miss(&job->dump, "%s", failure_text(&why));
+        set_code(job, cli_exit_for(error));
     }
-    if (take_snapshot(job, threads, count))
-        return true;
-    cli_error("out of memory");
-    job->code = CLI_FAILED;
-    return false;
+    return take_snapshot(job, threads, count) || give_up(job, CLI_FAILED, "out of memory");
 }
 
 static double seconds_since(const struct timespec *start)
@@ -212,7 +199,8 @@ static void sleep_until(const struct timespec *start, double seconds)
     nanosleep(&time, NULL); /* a signal ends it early: that is wanted */
 }
 
-/* One more sample; false when there can be no more. */
+/* One more sample; false when there can be no more, which `missing` explains unless there was none
+ * before. */
 static bool sample_once(struct job *job, const struct fw_process_options *options)
 {
     const struct fw_process_thread *threads = NULL;
@@ -220,23 +208,21 @@ static bool sample_once(struct job *job, const struct fw_process_options *option
     struct fw_failure why = {0};
     struct dump *dump = &job->dump;
     fw_error error = fw_process_capture(dump->process, options, &threads, &count, &why);
-    if (error != FW_OK) {
-        why.code = error;
-        bool ended = error == FW_ERR_VANISHED || error == FW_ERR_NOT_FOUND;
-        if (!ended || dump->rounds == 0)
-            return after_failure(job, &why, false);
-        dump_miss(dump, "%s ended after %.1f of the %.6g seconds asked for",
-                  options->only != 0 ? "the thread" : "the process", dump->seconds, dump->asked);
-        set_code(job, CLI_VANISHED);
-        return false;
+    if (error == FW_OK && !samples_add(job->samples, threads, count))
+        error = FW_ERR_MEMORY;
+    if (error == FW_OK) {
+        dump->rounds++;
+        return true;
     }
-    if (!samples_add(job->samples, threads, count)) {
-        cli_error("out of memory after %" PRIu64 " samples", dump->rounds);
-        job->code = CLI_FAILED;
-        return false;
-    }
-    dump->rounds++;
-    return true;
+    why.code = error;
+    if (dump->rounds == 0)
+        return give_up(job, cli_exit_for(error), failure_text(&why));
+    if (error == FW_ERR_NOT_FOUND) /* --thread: the process goes on without it */
+        error = FW_ERR_VANISHED;
+    dump_miss(dump, "sampling ended after %.1f of %.6g seconds: %s", dump->seconds, dump->asked,
+              failure_text(&why));
+    set_code(job, cli_exit_for(error));
+    return false;
 }
 
 static void handle_signals(bool ours, struct sigaction old[2])
@@ -257,11 +243,8 @@ static bool sample(struct job *job)
     struct timespec start;
 
     job->samples = samples_create();
-    if (job->samples == NULL) {
-        cli_error("out of memory");
-        job->code = CLI_FAILED;
-        return false;
-    }
+    if (job->samples == NULL)
+        return give_up(job, CLI_FAILED, "out of memory");
     options.progress = NULL; /* the time left says more */
     dump->sampled = true;
     dump->asked = job->options->seconds;
@@ -273,27 +256,22 @@ static bool sample(struct job *job)
         dump->seconds = seconds_since(&start);
         progress_show(&job->progress, "sampling: %.1f of %.6g s, %" PRIu64 " samples; Ctrl-C ends",
                       dump->seconds, dump->asked, dump->rounds);
-        uint64_t now = (uint64_t)(dump->seconds * dump->hz);
-        turn = now > turn ? now + 1 : turn + 1;
+        uint64_t passed = (uint64_t)(dump->seconds * dump->hz);
+        turn = (passed > turn ? passed : turn) + 1;
         double next = (double)turn / dump->hz;
         sleep_until(&start, next < dump->asked ? next : dump->asked);
         dump->seconds = seconds_since(&start);
     }
     handle_signals(false, old);
-    if (stop_sampling) {
-        dump->interrupted = true;
-        dump_miss(dump, "sampling was ended by a signal after %.1f of the %.6g seconds asked for",
-                  dump->seconds, dump->asked);
+    dump->interrupted = stop_sampling != 0;
+    if (dump->rounds == 0)
+        return job->code != CLI_OK ? false : give_up(job, CLI_FAILED, "no sample was taken");
+    if (dump->interrupted) {
+        dump_miss(dump, "sampling was ended by a signal after %.1f of %.6g seconds", dump->seconds,
+                  dump->asked);
         set_code(job, CLI_INCOMPLETE);
     }
-    if (dump->rounds == 0 || job->code == CLI_FAILED) {
-        if (job->code == CLI_OK || stop_sampling) {
-            cli_error("no sample was taken");
-            job->code = CLI_FAILED;
-        }
-        return false;
-    }
-    return samples_finish(job->samples, dump);
+    return samples_finish(job->samples, dump) || give_up(job, CLI_FAILED, "out of memory");
 }
 
 /* What is missing */

@@ -48,13 +48,13 @@ struct dump_stack {
 struct dump_thread {
     fw_thread_id id;
     bool is_main;
-    char state;               /* as in fw_thread; of the last sample */
-    const char *name;         /* never NULL */
-    const char *wait_channel; /* "" when unknown */
-    int32_t signal;           /* core: the signal that killed it, else 0 */
-    uint64_t pause_ns;        /* the longest, over all samples */
-    uint64_t samples;         /* how often it was captured; 1 in a snapshot */
-    uint64_t running;         /* in how many of them it was running */
+    char state;                /* as in fw_thread; of the last sample */
+    const char *name;          /* never NULL */
+    const char *wait_channel;  /* "" when unknown */
+    int32_t signal;            /* core: the signal that killed it, else 0 */
+    uint64_t pause_ns;         /* the longest, over all samples */
+    uint64_t samples;          /* how often it was captured; 1 in a snapshot */
+    uint64_t running;          /* in how many of them it was running */
     struct dump_stack *stacks; /* most samples first */
     size_t stack_count;        /* 1 in a snapshot */
 };
@@ -68,11 +68,11 @@ struct dump {
     size_t thread_count;
 
     bool sampled;
-    bool interrupted;    /* sampling was ended early by a signal */
-    double seconds;      /* how long sampling took */
-    double asked;        /* and how long it was to take */
-    uint64_t rounds;     /* samples taken */
-    double hz;           /* samples a second that were asked for */
+    bool interrupted;     /* sampling was ended early by a signal */
+    double seconds;       /* how long sampling took */
+    double asked;         /* and how long it was to take */
+    uint64_t rounds;      /* samples taken */
+    double hz;            /* samples a second that were asked for */
     uint32_t depth_limit; /* --depth as given by the user, 0 = none: cutting there is no loss */
 
     /* What is not in this dump, one sentence each; empty = it is whole. */

@@ -87,10 +87,14 @@ static json_t *encode_frame(struct frame_names *names, const struct fw_frame *fr
 static const char *end_word(uint8_t end)
 {
     static const char *const words[] = {
-        [FW_END_NONE] = "none",           [FW_END_ROOT] = "root",
-        [FW_END_LIMIT] = "limit",         [FW_END_NO_INFO] = "no-info",
-        [FW_END_BAD_MEMORY] = "bad-memory", [FW_END_LOOP] = "loop",
-        [FW_END_BAD_INFO] = "bad-info",   [FW_END_UNAVAILABLE] = "unavailable",
+        [FW_END_NONE] = "none",
+        [FW_END_ROOT] = "root",
+        [FW_END_LIMIT] = "limit",
+        [FW_END_NO_INFO] = "no-info",
+        [FW_END_BAD_MEMORY] = "bad-memory",
+        [FW_END_LOOP] = "loop",
+        [FW_END_BAD_INFO] = "bad-info",
+        [FW_END_UNAVAILABLE] = "unavailable",
     };
     return end < sizeof(words) / sizeof(words[0]) ? words[end] : "none";
 }
@@ -108,8 +112,7 @@ static json_t *encode_stack(struct frame_names *names, const struct dump_stack *
                   ? json_string(fw_unavailable_text((fw_unavailable)stack->unavailable))
                   : json_null());
     ok &= set(object, "omitted", number(stack->omitted));
-    ok &= set(object, "omitted_after",
-              stack->omitted > 0 ? number(stack->head) : json_null());
+    ok &= set(object, "omitted_after", stack->omitted > 0 ? number(stack->head) : json_null());
     for (uint32_t i = 0; i < stack->count && ok; i++)
         ok = json_array_append_new(frames, encode_frame(names, &stack->frames[i])) == 0;
     ok &= set(object, "frames", frames);

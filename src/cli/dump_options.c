@@ -231,8 +231,7 @@ bool dump_options_parse(int argc, char **argv, struct dump_options *options)
     *options = (struct dump_options){0};
     optind = 0; /* glibc: begin anew */
     opterr = 0;
-    for (int option;
-         (option = getopt_long(argc, argv, ":hvqo:", long_options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, ":hvqo:", long_options, NULL)) != -1;) {
         if (!parse_option(option, argv, options))
             return false;
         if (options->help)

@@ -34,7 +34,7 @@ static const char *grouped(uint64_t number, char text[32])
 }
 
 static void print_header(const struct dump *dump, const struct dump_options *options,
-                      struct style *style)
+                         struct style *style)
 {
     char program[512], command[1024], when[64], count[32], file[1024];
     const char *executable = dump->info.executable != NULL ? dump->info.executable : "?";
@@ -54,11 +54,18 @@ static void print_header(const struct dump *dump, const struct dump_options *opt
         strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %z", &local);
         style_print(style, STYLE_PLAIN, ", %s\n", when);
     }
+    if (dump->sampled) {
+        style_print(style, STYLE_PLAIN, "Sampled for %.1f s: %s times, %.4g a second",
+                    dump->seconds, grouped(dump->rounds, count),
+                    dump->seconds > 0 ? (double)dump->rounds / dump->seconds : 0);
+        style_print(style, STYLE_PLAIN,
+                    dump->interrupted ? "; ended early (%.6g s asked for)\n" : "\n", dump->asked);
+    }
     style_clean(dump->info.command != NULL ? dump->info.command : "", command, sizeof(command));
     if (command[0] != '\0')
-        style_print(style, STYLE_DIM, "%s\n", command);
+        style_line(style, STYLE_DIM, "%s", command);
     if (options->verbose && options->consistent)
-        style_print(style, STYLE_DIM, "All threads were stopped at one moment.\n");
+        style_line(style, STYLE_DIM, "All threads were stopped at one moment.");
 }
 
 static void print_ids(const struct fold_group *group, bool all, const char *name,
@@ -99,7 +106,7 @@ static void print_state(const struct dump_thread *thread, struct style *style)
 }
 
 static void print_title(const struct dump *dump, const struct dump_options *options,
-                     const struct fold_group *group, struct style *style)
+                        const struct fold_group *group, struct style *style)
 {
     const struct dump_thread *first = group->threads[0];
     char name[4 * FW_THREAD_NAME_SIZE];
@@ -171,7 +178,8 @@ static void print_frame(const struct fw_frame *frame, const struct frame_text *t
         style_print(style, STYLE_DIM, " (no image)");
     } else {
         style_print(style, STYLE_PLAIN, "%s", text->name);
-        style_print(style, STYLE_DIM, "%s", offset);
+        if (offset[0] != '\0')
+            style_print(style, STYLE_DIM, "%s", offset);
     }
     bool image = text->subject == FRAME_FUNCTION && text->symbol.image != NULL;
     if ((image || verbose) && columns < width)
@@ -188,16 +196,16 @@ static void print_end(const struct dump *dump, const struct dump_stack *stack, s
     char phrase[128];
     dump_end_phrase(stack, phrase, sizeof(phrase));
     if (stack->end == FW_END_UNAVAILABLE)
-        style_print(style, STYLE_WARNING, "  -- no stack: %s\n", phrase);
+        style_line(style, STYLE_WARNING, "  -- no stack: %s", phrase);
     else if (stack->end == FW_END_LIMIT && dump_stack_is_whole(dump, stack))
         style_print(style, STYLE_DIM, "  -- cut at the depth of %" PRIu32 " asked for\n",
                     dump->depth_limit);
     else if (stack->end != FW_END_ROOT)
-        style_print(style, STYLE_WARNING, "  -- stack ends here: %s\n", phrase);
+        style_line(style, STYLE_WARNING, "  -- stack ends here: %s", phrase);
 }
 
 static bool print_stack(struct frame_names *names, const struct dump_stack *stack,
-                     struct style *style)
+                        struct style *style)
 {
     struct frame_text *texts = calloc(stack->count > 0 ? stack->count : 1, sizeof(*texts));
     if (texts == NULL)
@@ -216,8 +224,8 @@ static bool print_stack(struct frame_names *names, const struct dump_stack *stac
     for (uint32_t i = 0; i < stack->count && ok; i++) {
         char count[32];
         if (i == stack->head && stack->omitted > 0)
-            style_print(style, STYLE_WARNING, "  ... %s frames omitted ...\n",
-                        grouped(stack->omitted, count));
+            style_line(style, STYLE_WARNING, "  ... %s frames omitted ...",
+                       grouped(stack->omitted, count));
         print_frame(&stack->frames[i], &texts[i], i < stack->head ? i : i + stack->omitted, digits,
                     width, verbose, style);
     }
@@ -304,9 +312,10 @@ bool dump_write_text(const struct dump *dump, const struct dump_options *options
     }
     if (ok && options->verbose)
         ok = print_images(&names, &style);
+    if (dump->missing_count > 0)
+        fputc('\n', to);
     for (size_t i = 0; i < dump->missing_count; i++)
-        style_print(&style, STYLE_WARNING, "%sIncomplete: %s\n", i == 0 ? "\n" : "",
-                    dump->missing[i]);
+        style_line(&style, STYLE_WARNING, "Incomplete: %s", dump->missing[i]);
     frame_names_free(&names);
     fold_free(&fold);
     return ok;

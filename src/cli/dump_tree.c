@@ -188,7 +188,7 @@ static bool print_below(const struct tree *tree, const struct node *node, int in
     int further = node == tree->nodes ? indent : indent + 2;
     if (node->self > 0 && node != tree->nodes) {
         print_share(tree, node->self, further, style);
-        style_print(style, STYLE_DIM, "[in itself]\n");
+        style_line(style, STYLE_DIM, "[in itself]");
     }
     for (size_t i = 0; i < count && ok; i++) {
         print_node(tree, children[i], further, style);

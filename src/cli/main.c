@@ -1,12 +1,9 @@
 /* framewalk COMMAND: finds the command. Its arguments are the command's own business. */
 #include "cli/cli.h"
 #include "cli/dump.h"
+#include "object/codecs.h"
 
 #include <string.h>
-
-#ifdef FW_CODECS
-#include "object/codecs.h"
-#endif
 
 struct command {
     const char *name;
@@ -80,9 +77,7 @@ static int help_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-#ifdef FW_CODECS
     object_set_codecs(&object_codecs_all);
-#endif
     if (argc < 2) {
         usage(stderr);
         return CLI_USAGE;

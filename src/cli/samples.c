@@ -53,8 +53,7 @@ void samples_destroy(struct samples *samples)
 static struct place *find_place(struct place *places, size_t room, fw_thread_id id,
                                 uint64_t stack_id)
 {
-    uint64_t hash = (stack_id ^ (uint64_t)(uint32_t)id * 0x9e3779b97f4a7c15u) *
-                    0xff51afd7ed558ccdu;
+    uint64_t hash = (stack_id ^ (uint64_t)(uint32_t)id * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
     for (size_t at = (size_t)(hash >> 32);; at++) {
         struct place *place = &places[at & (room - 1)];
         if (!place->used || (place->id == id && place->stack_id == stack_id))
@@ -138,8 +137,7 @@ static bool add_thread(struct samples *samples, const struct fw_process_thread *
     const struct fw_stack *stack = &from->thread.stack;
     /* Stacks that ended differently are different, also where their frames are the same. */
     uint64_t key = stack->id ^ ((uint64_t)stack->end << 56) ^ ((uint64_t)stack->unavailable << 48);
-    struct place *place =
-        find_place(samples->places, samples->place_room, from->thread.id, key);
+    struct place *place = find_place(samples->places, samples->place_room, from->thread.id, key);
     if (!place->used) {
         if (!add_stack(thread, stack))
             return false;

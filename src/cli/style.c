@@ -17,21 +17,35 @@ bool style_wanted(enum style_when when, FILE *to)
            isatty(fileno(to)) == 1;
 }
 
-void style_print(struct style *style, enum style_kind kind, const char *format, ...)
+static void print(struct style *style, enum style_kind kind, const char *format, va_list arguments)
 {
     static const char *const start[] = {
-        [STYLE_PLAIN] = "",          [STYLE_DIM] = "\033[2m",     [STYLE_STRONG] = "\033[1m",
+        [STYLE_PLAIN] = "",          [STYLE_DIM] = "\033[2m",      [STYLE_STRONG] = "\033[1m",
         [STYLE_ACTIVE] = "\033[32m", [STYLE_WARNING] = "\033[33m",
     };
     bool color = style->color && kind != STYLE_PLAIN;
     if (color)
         fputs(start[kind], style->to);
-    va_list arguments;
-    va_start(arguments, format);
     vfprintf(style->to, format, arguments);
-    va_end(arguments);
     if (color)
         fputs("\033[0m", style->to);
+}
+
+void style_print(struct style *style, enum style_kind kind, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print(style, kind, format, arguments);
+    va_end(arguments);
+}
+
+void style_line(struct style *style, enum style_kind kind, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print(style, kind, format, arguments);
+    va_end(arguments);
+    fputc('\n', style->to);
 }
 
 size_t style_clean(const char *text, char *to, size_t size)

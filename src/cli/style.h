@@ -32,6 +32,9 @@ bool style_wanted(enum style_when when, FILE *to);
 /* printf in a style. */
 void style_print(struct style *style, enum style_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same, and the end of the line. */
+void style_line(struct style *style, enum style_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /*
  * Copies `text` for display: control characters and bytes that are not UTF-8 become \xNN. Returns
