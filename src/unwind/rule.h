@@ -72,6 +72,17 @@ struct rule_cache {
     struct rule_slot *slot; /* zeroed at first */
 };
 
+/* Bytes that a cache of 2^bits slots and its slots take together. */
+#define RULE_CACHE_SIZE(bits)                                                                      \
+    (sizeof(struct rule_cache) + ((size_t)1 << (bits)) * sizeof(struct rule_slot))
+
+/* Lays an empty cache out in zeroed memory of RULE_CACHE_SIZE(bits) bytes. */
+static inline void rule_cache_init(struct rule_cache *cache, unsigned bits)
+{
+    cache->mask = ((uint64_t)1 << bits) - 1;
+    cache->slot = (struct rule_slot *)(cache + 1);
+}
+
 /* Forgets everything. Thread-safe and async-signal-safe. */
 static inline void rule_cache_clear(struct rule_cache *cache)
 {
