@@ -26,6 +26,7 @@ struct job {
     struct tid_list seen;  /* sorted: threads that were looked at */
     struct tid_list late;  /* asked to stop, have not yet */
     struct snapshot_arena arena, deep;
+    uint64_t breath; /* trace_clock() when the processor was last offered to others */
     size_t denied, captured;
     pid_t denied_tid;
 };

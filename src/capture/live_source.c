@@ -71,8 +71,8 @@ static bool read_maps(struct fw_process *process)
         errno = ENOMEM;
         return false;
     }
-    if (stale && process->cache)
-        rule_cache_clear(process->cache);
+    if (stale)
+        rule_cache_clear(&process->cache);
     return true;
 }
 

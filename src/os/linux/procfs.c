@@ -70,7 +70,7 @@ ssize_t procfs_read(int dir, const char *path, char *text, size_t size)
     if (fd < 0)
         return -1;
     size_t length = 0;
-    ssize_t n;
+    ssize_t n = 0;
     while (length < size - 1) {
         n = read(fd, text + length, size - 1 - length);
         if (n < 0 && errno == EINTR)
