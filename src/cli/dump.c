@@ -78,22 +78,22 @@ static bool open_target(struct job *job)
                          ? fw_process_open(options->pid, &dump->process, &why)
                          : fw_process_open_core(options->target, options->executable,
                                                 options->sysroot, &dump->process, &why);
-    if (why.code == FW_OK)
+    if (error != FW_OK) {
         why.code = error;
-    if (dump->process == NULL || (error != FW_OK && error != FW_ERR_TRUNCATED)) {
         cli_error("%s", failure_text(&why));
         job->code = cli_exit_for(why.code);
         if (options->pid == 0 && why.code == FW_ERR_NOT_FOUND)
             job->code = CLI_FORMAT; /* a file that is not there */
         return false;
     }
-    if (why.code == FW_ERR_TRUNCATED) { /* opened all the same: what is there will be shown */
-        dump_miss(dump, "%s", failure_text(&why));
-        set_code(job, CLI_TRUNCATED);
-    }
     dump->core = options->pid > 0 ? NULL : options->target;
     clock_gettime(CLOCK_REALTIME, &dump->when);
     fw_process_describe(dump->process, &dump->info);
+    if (dump->info.truncated) {
+        dump_miss(dump, "the core file is truncated: %" PRIu64 " bytes of memory are missing",
+                  dump->info.missing_bytes);
+        set_code(job, CLI_TRUNCATED);
+    }
     return true;
 }
 

@@ -94,6 +94,7 @@ static const char *end_word(uint8_t end)
         [FW_END_BAD_MEMORY] = "bad-memory",
         [FW_END_LOOP] = "loop",
         [FW_END_BAD_INFO] = "bad-info",
+        [FW_END_NOT_CODE] = "not-code",
         [FW_END_UNAVAILABLE] = "unavailable",
     };
     return end < sizeof(words) / sizeof(words[0]) ? words[end] : "none";

@@ -219,10 +219,7 @@ fw_error fw_process_capture(struct fw_process *process, const struct fw_process_
             process->core ? "" : "futex_wait_queue", STACK(waiting), FW_END_ROOT);
         if (process->core != NULL)
             process->threads[0].signal = 11;
-        if (process->core != NULL && strcmp(process->core, "truncated.core") == 0)
-            error = fail(why, FW_ERR_TRUNCATED, "truncated.core ends after 4096 of 9999 bytes");
-        else
-            add(process, 110, "worker", process->core ? '?' : 'S', "", STACK(idle), FW_END_ROOT);
+        add(process, 110, "worker", process->core ? '?' : 'S', "", STACK(idle), FW_END_ROOT);
     }
     if (error == FW_OK)
         error = choose(process, options, why);
@@ -276,4 +273,8 @@ void fw_process_describe(const struct fw_process *process, struct fw_process_inf
 {
     *info = (struct fw_process_info){
         .pid = process->pid, .executable = hang, .arch = "x86_64", .command = "hang --port 80"};
+    if (process->core != NULL && strcmp(process->core, "truncated.core") == 0) {
+        info->truncated = true;
+        info->missing_bytes = 5903;
+    }
 }

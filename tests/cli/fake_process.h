@@ -16,8 +16,7 @@ enum {
     FAKE_SHORTLIVED = 107, /* ends at the third capture */
 };
 
-/* Core files: "whole.core", "truncated.core" (one thread, and an error), "program" (no core),
- * "absent". */
+/* Core files: "whole.core", "truncated.core", "program" (no core), "absent". */
 
 /* How many fw_process are open: every one must be closed. */
 int fake_open_count(void);
