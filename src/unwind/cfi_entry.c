@@ -217,8 +217,8 @@ static bool read_fde(const struct cfi_table *table, struct reader *r, struct cfi
         reader_skip(r, reader_uleb(r));
     if (table->arch->id == ARCH_ARM)
         fde->lo &= ~(uint64_t)1; /* Thumb */
-    if (r->failed || __builtin_add_overflow(fde->lo, size, &fde->hi))
-        return false;
+    if (r->failed || size > UINT32_MAX || __builtin_add_overflow(fde->lo, size, &fde->hi))
+        return false; /* no function has 4 GB */
     fde->program = *r;
     return true;
 }

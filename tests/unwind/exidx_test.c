@@ -157,10 +157,10 @@ static void wide_registers(void **state)
         uint8_t ops[2];
         int size;
     } cases[] = {
-        {{0xb3, 0x83}, 4 * 8 + 4}, {{0xb8, 0xb0}, 8 + 4},  {{0xbf, 0xb0}, 64 + 4},
-        {{0xc0, 0xb0}, 8},         {{0xc5, 0xb0}, 48},     {{0xc6, 0x31}, 16},
-        {{0xc7, 0x05}, 8},         {{0xc8, 0x0f}, 128},    {{0xc9, 0x81}, 16},
-        {{0xd0, 0xb0}, 8},         {{0xd7, 0xb0}, 64},     {{0xb4, 0xb0}, 4},
+        {{0xb3, 0x83}, 4 * 8 + 4}, {{0xb8, 0xb0}, 8 + 4}, {{0xbf, 0xb0}, 64 + 4},
+        {{0xc0, 0xb0}, 8},         {{0xc5, 0xb0}, 48},    {{0xc6, 0x31}, 16},
+        {{0xc7, 0x05}, 8},         {{0xc8, 0x0f}, 128},   {{0xc9, 0x81}, 16},
+        {{0xd0, 0xb0}, 8},         {{0xd7, 0xb0}, 64},    {{0xb4, 0xb0}, 4},
         {{0xb5, 0xb0}, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -174,8 +174,8 @@ static void refused(void **state)
 {
     (void)state;
     static const uint8_t spare[][2] = {
-        {0x9d}, {0x9f}, {0xb1, 0x00}, {0xb1, 0x10}, {0xb6}, {0xb7}, {0xc7, 0x00},
-        {0xc7, 0x10}, {0xca}, {0xcf}, {0xd8}, {0xe0}, {0xff},
+        {0x9d},       {0x9f}, {0xb1, 0x00}, {0xb1, 0x10}, {0xb6}, {0xb7}, {0xc7, 0x00},
+        {0xc7, 0x10}, {0xca}, {0xcf},       {0xd8},       {0xe0}, {0xff},
     };
     struct unwind_row row;
     for (size_t i = 0; i < sizeof spare / sizeof spare[0]; i++)
@@ -188,11 +188,11 @@ static void index_search(void **state)
     (void)state;
     struct tables t = {.index_size = 0};
     struct unwind_row row;
-    add_entry(&t, 0x1000, 0x8000b0b0);     /* vsp += 4 */
-    add_entry(&t, 0x1010, 0x80a8b0b0);     /* r4, lr */
-    add_entry(&t, 0x1100, 1);              /* cannot unwind */
-    add_entry(&t, 0x2000, 0x8001b0b0);     /* vsp += 8 */
-    add_entry(&t, 0x3000, 0x81000000);     /* routine 1 does not fit inline */
+    add_entry(&t, 0x1000, 0x8000b0b0); /* vsp += 4 */
+    add_entry(&t, 0x1010, 0x80a8b0b0); /* r4, lr */
+    add_entry(&t, 0x1100, 1);          /* cannot unwind */
+    add_entry(&t, 0x2000, 0x8001b0b0); /* vsp += 8 */
+    add_entry(&t, 0x3000, 0x81000000); /* routine 1 does not fit inline */
     struct unwind_image image = image_of(&t);
 
     assert_int_equal(exidx_find(&image, 0xfff, &row), UNWIND_NO_INFO);
@@ -221,14 +221,14 @@ static void table_forms(void **state)
     (void)state;
     struct tables t = {.index_size = 0};
     struct unwind_row row;
-    put(t.table, &t.table_size, 0x80a9b0b0);                  /* 0: r4, r5, lr */
-    put(t.table, &t.table_size, 0x8201b201);                  /* 4: routine 2, one more word */
-    put(t.table, &t.table_size, 0xa8b0b0b0);                  /* 8 */
-    put(t.table, &t.table_size, prel31(0x1500, TABLE + 12));  /* 12: generic */
-    put(t.table, &t.table_size, 0x013fabb0);                  /* 16: vsp += 256, r4-r7 lr */
-    put(t.table, &t.table_size, 0xb0b0b0b0);                  /* 20 */
-    put(t.table, &t.table_size, 0x83000000);                  /* 24: no such routine */
-    put(t.table, &t.table_size, 0x81030101);                  /* 28: words that are not there */
+    put(t.table, &t.table_size, 0x80a9b0b0);                 /* 0: r4, r5, lr */
+    put(t.table, &t.table_size, 0x8201b201);                 /* 4: routine 2, one more word */
+    put(t.table, &t.table_size, 0xa8b0b0b0);                 /* 8 */
+    put(t.table, &t.table_size, prel31(0x1500, TABLE + 12)); /* 12: generic */
+    put(t.table, &t.table_size, 0x013fabb0);                 /* 16: vsp += 256, r4-r7 lr */
+    put(t.table, &t.table_size, 0xb0b0b0b0);                 /* 20 */
+    put(t.table, &t.table_size, 0x83000000);                 /* 24: no such routine */
+    put(t.table, &t.table_size, 0x81030101);                 /* 28: words that are not there */
     for (uint32_t i = 0; i < 5; i++)
         add_extab_entry(&t, CODE + 16 * i, TABLE + (const uint8_t[]){0, 4, 12, 24, 28}[i]);
     add_extab_entry(&t, CODE + 80, TABLE - 4);

@@ -1,0 +1,262 @@
+/*
+ * Capture of a running process.
+ *
+ *     list threads ──> each new one: look at it in /proc, stop, copy, release ──> walk the copy
+ *          ^─────────────────────────── until a listing brings no new thread ──────────────┘
+ *
+ * With `consistent` all threads are stopped before the first copy and released after the last one.
+ *
+ * The work is done on a thread of its own, which ends with the capture: ptrace belongs to a thread,
+ * and its end releases whatever could not be released by request (a thread that was asked to stop
+ * and sleeps uninterruptibly). So nothing is left behind on any path.
+ *
+ * A walk that runs off the copy names the address that it missed; the thread is then stopped once
+ * more and copied with more bytes, or with the second stack.
+ */
+#include "capture/live_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+fw_error job_out_of_memory(struct job *job)
+{
+    return process_fail(job->why, FW_ERR_MEMORY, 0, "out of memory");
+}
+
+fw_error job_vanished(struct job *job)
+{
+    return process_fail(job->why, FW_ERR_VANISHED, 0,
+                        "process %d ended during the capture; %zu of its threads were captured",
+                        (int)job->process->pid, job->captured);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Lists the threads and leaves in job->found those that are new, in the kernel's order. */
+bool job_list_new(struct job *job)
+{
+    if (!procfs_list_tasks(job->tasks, &job->found))
+        return false;
+    size_t known = job->seen.count, kept = 0;
+    for (size_t i = 0; i < job->found.count; i++) {
+        pid_t tid = job->found.list[i];
+        if (job->options->only && tid != job->options->only)
+            continue;
+        if (known && bsearch(&tid, job->seen.list, known, sizeof tid, by_number))
+            continue;
+        job->found.list[kept++] = tid;
+        if (!tid_list_add(&job->seen, tid)) {
+            errno = ENOMEM;
+            return false;
+        }
+    }
+    job->found.count = kept;
+    if (kept)
+        qsort(job->seen.list, job->seen.count, sizeof *job->seen.list, by_number);
+    return true;
+}
+
+fw_error job_listing_failed(struct job *job)
+{
+    return errno == ENOMEM ? job_out_of_memory(job) : job_vanished(job);
+}
+
+void job_report_progress(const struct job *job, size_t done, size_t total)
+{
+    if (job->options->progress)
+        job->options->progress(job->options->context, done, total);
+}
+
+static fw_error capture_each(struct job *job)
+{
+    if (!snapshot_arena_create(&job->arena, job->options->stack_bytes, job->options->stack_bytes))
+        return job_out_of_memory(job);
+    for (int pass = 0; pass < MAX_PASSES; pass++) {
+        if (!job_list_new(job))
+            return job_listing_failed(job);
+        if (!job->found.count)
+            break;
+        size_t done = job->seen.count - job->found.count;
+        for (size_t i = 0; i < job->found.count; i++) {
+            if (!job_capture_one(job, job->found.list[i]))
+                return job_out_of_memory(job);
+            job_report_progress(job, ++done, job->seen.count);
+        }
+    }
+    return FW_OK;
+}
+
+/* Why nothing, or not everything, could be captured. */
+static fw_error judge(struct job *job)
+{
+    const struct fw_process *process = job->process;
+    if (job->options->only && !process->count)
+        return process_fail(job->why, FW_ERR_NOT_FOUND, 0, "process %d has no thread %d",
+                            (int)process->pid, (int)job->options->only);
+    if (job->captured)
+        return FW_OK;
+    if (job->denied) {
+        process_fail(job->why, FW_ERR_PERMISSION, EPERM, "permission denied");
+        if (job->why)
+            procfs_explain_denial(process->pid, job->denied_tid, job->why->message,
+                                  sizeof job->why->message);
+        return FW_ERR_PERMISSION;
+    }
+    for (size_t i = 0; i < process->count; i++)
+        if (process->threads[i].thread.state != 'Z')
+            return FW_OK; /* each says why it is unavailable */
+    return job_vanished(job);
+}
+
+static void *run(void *argument)
+{
+    struct job *job = argument;
+    job->error = job->options->consistent ? job_capture_group(job) : capture_each(job);
+    if (job->error == FW_OK)
+        job->error = judge(job);
+    return NULL;
+}
+
+/* Runs the job on a thread of its own that takes none of the program's signals. */
+static bool run_apart(struct job *job)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, NULL, run, job);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        return false;
+    pthread_join(thread, NULL);
+    return true;
+}
+
+static fw_error cannot_look(struct job *job)
+{
+    int error = errno;
+    if (error == EACCES || error == EPERM) {
+        process_fail(job->why, FW_ERR_PERMISSION, error, "permission denied");
+        if (job->why)
+            procfs_explain_denial(job->process->pid, job->process->pid, job->why->message,
+                                  sizeof job->why->message);
+        return FW_ERR_PERMISSION;
+    }
+    if (error == ENOENT || error == ESRCH)
+        return process_fail(job->why, FW_ERR_VANISHED, error, "process %d has ended",
+                            (int)job->process->pid);
+    if (error == ENOMEM)
+        return job_out_of_memory(job);
+    return process_fail(job->why, FW_ERR_SYSTEM, error,
+                        "cannot read the mappings of process %d: %s", (int)job->process->pid,
+                        strerror(error));
+}
+
+fw_error live_capture(struct fw_process *process, const struct fw_process_options *options,
+                      struct fw_failure *why)
+{
+    struct job job = {.process = process, .options = options, .why = why, .tasks = -1};
+    fw_error error;
+    job.tasks = procfs_open_tasks(process->pid);
+    if (job.tasks < 0 || !live_read_maps(process))
+        error = cannot_look(&job);
+    else
+        error = run_apart(&job) ? job.error : job_out_of_memory(&job);
+    if (job.tasks >= 0)
+        close(job.tasks);
+    snapshot_arena_destroy(&job.arena);
+    snapshot_arena_destroy(&job.deep);
+    free(job.found.list);
+    free(job.seen.list);
+    free(job.late.list);
+    return error;
+}
+
+/* The architecture that the executable's ELF header names, NULL when it cannot be told. */
+static const struct arch *executable_arch(pid_t view)
+{
+    enum { EI_CLASS_AT = 4, E_MACHINE_AT = 18, CLASS_64 = 2 };
+    char path[64], header[64];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)view);
+    ssize_t size = procfs_read(AT_FDCWD, path, header, sizeof header);
+    struct reader reader = reader_over(header, size > 0 ? (size_t)size : 0);
+    reader_seek(&reader, E_MACHINE_AT);
+    const struct arch *arch = arch_of_elf(reader_u16(&reader));
+    if (reader.failed || !arch || memcmp(header, "\177ELF", 4) != 0)
+        return NULL;
+    return (header[EI_CLASS_AT] == CLASS_64) == (arch->pointer_size == 8) ? arch : NULL;
+}
+
+static char *read_command(pid_t pid)
+{
+    enum { COMMAND_LIMIT = 1 << 20 };
+    char path[64];
+    size_t size;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    char *text = procfs_read_all(AT_FDCWD, path, COMMAND_LIMIT, &size);
+    if (!text)
+        return NULL;
+    while (size && !text[size - 1])
+        size--;
+    for (size_t i = 0; i < size; i++)
+        if (!text[i])
+            text[i] = ' ';
+    return text;
+}
+
+static void read_identity(struct fw_process *process)
+{
+    char path[4352];
+    static const char mark[] = " (deleted)";
+    if (procfs_link(process->view, "exe", path, sizeof path)) {
+        size_t length = strlen(path), tail = sizeof mark - 1;
+        if (length > tail && !strcmp(path + length - tail, mark))
+            path[length - tail] = 0;
+        process->executable = strdup(path);
+    }
+    process->command = read_command(process->view);
+    process->arch = executable_arch(process->view);
+}
+
+fw_error live_open(struct fw_process *process, pid_t pid, struct fw_failure *why)
+{
+    uint64_t leader;
+    if (!procfs_status(pid, "Tgid", 10, &leader))
+        return process_fail(why, FW_ERR_NOT_FOUND, errno, "there is no process %d", (int)pid);
+    process->pid = process->view = (pid_t)leader;
+    if (process->pid == getpid())
+        return process_fail(why, FW_ERR_ARGUMENT, 0,
+                            "process %d is this program, which cannot stop itself",
+                            (int)process->pid);
+    if (!live_choose_view(process))
+        return process_fail(why, FW_ERR_VANISHED, 0,
+                            "process %d has ended; it is a zombie until its parent waits for it",
+                            (int)process->pid);
+    int tasks = procfs_open_tasks(process->pid);
+    struct procfs_stat stat = {0};
+    if (tasks >= 0) {
+        procfs_thread_stat(tasks, process->view, &stat);
+        close(tasks);
+    }
+    if (stat.kernel)
+        return process_fail(why, FW_ERR_UNSUPPORTED, 0,
+                            "%d is a thread of the kernel: it has no stack of its own here",
+                            (int)process->pid);
+    read_identity(process);
+    if (process->arch && process->arch->pointer_size > sizeof(void *))
+        return process_fail(why, FW_ERR_UNSUPPORTED, 0,
+                            "process %d is a 64-bit %s program and this is a 32-bit one",
+                            (int)process->pid, process->arch->name);
+    process->images.source = live_source(process);
+    return FW_OK;
+}

@@ -1,0 +1,215 @@
+/* The public face of processes and cores: what both have in common. */
+#include "capture/process_internal.h"
+
+#include "unwind/walk.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DEFAULT_FRAMES = 1024,
+    MAX_FRAMES = 1 << 20,
+    DEFAULT_STACK = 256 * 1024,
+    MAX_STACK = 64 * 1024 * 1024,
+    DEFAULT_TIMEOUT_MS = 500,
+    CACHE_BITS = 12,
+};
+
+fw_error process_fail(struct fw_failure *why, fw_error code, int os_error, const char *format, ...)
+{
+    if (!why)
+        return code;
+    *why = (struct fw_failure){.code = code, .os_error = os_error};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why->message, sizeof why->message, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+struct fw_process_options process_options(const struct fw_process_options *given)
+{
+    struct fw_process_options options = {0};
+    if (given)
+        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
+    if (!options.max_frames)
+        options.max_frames = DEFAULT_FRAMES;
+    if (options.max_frames > MAX_FRAMES)
+        options.max_frames = MAX_FRAMES;
+    if (!options.stack_bytes)
+        options.stack_bytes = DEFAULT_STACK;
+    if (options.stack_bytes > MAX_STACK)
+        options.stack_bytes = MAX_STACK;
+    if (!options.timeout_ms)
+        options.timeout_ms = DEFAULT_TIMEOUT_MS;
+    return options;
+}
+
+struct fw_process_thread *process_add_thread(struct fw_process *process, fw_thread_id id)
+{
+    if (process->count == process->capacity) {
+        size_t capacity = process->capacity ? process->capacity * 2 : 64;
+        struct fw_process_thread *grown = realloc(process->threads, capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
+        process->threads = grown;
+        process->capacity = capacity;
+    }
+    struct fw_process_thread *thread = &process->threads[process->count++];
+    *thread = (struct fw_process_thread){.thread.id = id, .thread.state = '?'};
+    thread->thread.is_main = id == process->pid;
+    return thread;
+}
+
+void process_unavailable(struct fw_process_thread *thread, fw_unavailable reason)
+{
+    free(thread->thread.stack.frames);
+    thread->thread.stack =
+        (struct fw_stack){.end = FW_END_UNAVAILABLE, .unavailable = (uint8_t)reason};
+}
+
+bool process_walk(struct fw_process *process, struct fw_process_thread *thread,
+                  const struct arch *arch, const struct regs *regs, uint64_t pac_mask,
+                  const struct memory *memory, uint32_t max_frames)
+{
+    if (process->scratch_size < max_frames) {
+        struct fw_frame *grown =
+            realloc(process->scratch, (size_t)max_frames * sizeof *process->scratch);
+        if (!grown)
+            return false;
+        process->scratch = grown;
+        process->scratch_size = max_frames;
+    }
+    struct walk_space space = {
+        .arch = arch,
+        .find_image = images_find,
+        .context = &process->images,
+        .cache = process->cache,
+        .pac_mask = pac_mask,
+        .is_code = images_is_code,
+    };
+    struct walk_options options = {.exact_first = true};
+    struct fw_stack stack = {
+        .frames = process->scratch, .capacity = max_frames, .tail = max_frames / 4};
+    walk_stack(&space, memory, regs, &options, &stack);
+    struct fw_frame *frames = malloc(stack.count ? stack.count * sizeof *frames : 1);
+    if (!frames)
+        return false;
+    if (stack.count)
+        memcpy(frames, stack.frames, stack.count * sizeof *frames);
+    stack.frames = frames;
+    stack.capacity = stack.count;
+    free(thread->thread.stack.frames);
+    thread->thread.stack = stack;
+    return true;
+}
+
+static void forget_threads(struct fw_process *process)
+{
+    for (size_t i = 0; i < process->count; i++)
+        free(process->threads[i].thread.stack.frames);
+    process->count = 0;
+}
+
+static struct fw_process *process_new(void)
+{
+    struct fw_process *process = calloc(1, sizeof *process);
+    if (!process)
+        return NULL;
+    process->cache = calloc(1, RULE_CACHE_SIZE(CACHE_BITS));
+    if (process->cache)
+        rule_cache_init(process->cache, CACHE_BITS);
+    return process;
+}
+
+fw_error fw_process_open(int32_t pid, struct fw_process **process, struct fw_failure *why)
+{
+    if (!process)
+        return process_fail(why, FW_ERR_ARGUMENT, 0, "no place for the process");
+    *process = NULL;
+    if (pid <= 0)
+        return process_fail(why, FW_ERR_ARGUMENT, 0, "%d is no process id", (int)pid);
+    struct fw_process *opened = process_new();
+    if (!opened)
+        return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+    fw_error error = live_open(opened, pid, why);
+    if (error != FW_OK) {
+        fw_process_close(opened);
+        return error;
+    }
+    *process = opened;
+    return FW_OK;
+}
+
+fw_error fw_process_open_core(const char *path, const char *executable, const char *sysroot,
+                              struct fw_process **process, struct fw_failure *why)
+{
+    if (!process || !path)
+        return process_fail(why, FW_ERR_ARGUMENT, 0, "no core file named");
+    *process = NULL;
+    struct fw_process *opened = process_new();
+    if (!opened)
+        return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+    fw_error error = core_open(opened, path, executable, sysroot, why);
+    if (error != FW_OK) {
+        fw_process_close(opened);
+        return error;
+    }
+    *process = opened;
+    return FW_OK;
+}
+
+void fw_process_close(struct fw_process *process)
+{
+    if (!process)
+        return;
+    forget_threads(process);
+    free(process->threads);
+    free(process->scratch);
+    images_free(&process->images);
+    core_close(process->core);
+    free(process->cache);
+    free(process->executable);
+    free(process->command);
+    free(process);
+}
+
+fw_error fw_process_capture(struct fw_process *process, const struct fw_process_options *options,
+                            const struct fw_process_thread **threads, size_t *count,
+                            struct fw_failure *why)
+{
+    if (!process || !threads || !count)
+        return process_fail(why, FW_ERR_ARGUMENT, 0, "no place for the threads");
+    *threads = NULL;
+    *count = 0;
+    struct fw_process_options chosen = process_options(options);
+    forget_threads(process);
+    fw_error error =
+        process->core ? core_capture(process, &chosen, why) : live_capture(process, &chosen, why);
+    *threads = process->threads;
+    *count = process->count;
+    return error;
+}
+
+fw_error fw_process_symbol(struct fw_process *process, const struct fw_frame *frame,
+                           struct fw_symbol *symbol)
+{
+    if (!process || !frame || !symbol)
+        return FW_ERR_ARGUMENT;
+    images_symbol(&process->images, frame, symbol);
+    return FW_OK;
+}
+
+void fw_process_describe(const struct fw_process *process, struct fw_process_info *info)
+{
+    *info = (struct fw_process_info){
+        .pid = process->pid,
+        .executable = process->executable ? process->executable : "",
+        .arch = process->arch ? process->arch->name : "unknown",
+        .command = process->command ? process->command : "",
+    };
+    if (process->core)
+        core_describe(process->core, info);
+}

@@ -1,0 +1,150 @@
+#include "os/linux/ptrace.h"
+
+#include "os/linux/procfs.h"
+#include "os/linux/regset.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef NT_ARM_PAC_MASK
+#define NT_ARM_PAC_MASK 0x406
+#endif
+
+enum {
+    SPIN_NS = 200 * 1000, /* a thread stops within some 10 us: sleeping would lengthen its pause */
+    NAP_NS = 50 * 1000,
+};
+
+uint64_t trace_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static enum trace_status status_of_errno(void)
+{
+    switch (errno) {
+    case ESRCH: return TRACE_GONE;
+    case EPERM:
+    case EACCES: return TRACE_DENIED;
+    default: return TRACE_FAILED;
+    }
+}
+
+enum trace_status trace_seize(struct trace *trace, pid_t tid)
+{
+    *trace = (struct trace){.tid = tid};
+    return ptrace(PTRACE_SEIZE, tid, 0, 0) ? status_of_errno() : TRACE_OK;
+}
+
+enum trace_status trace_interrupt(struct trace *trace)
+{
+    return ptrace(PTRACE_INTERRUPT, trace->tid, 0, 0) ? status_of_errno() : TRACE_OK;
+}
+
+/* Remembers the signal that a stop in the middle of its delivery holds back. A stop that our
+ * request or job control caused (PTRACE_EVENT_STOP) holds none. */
+static void note_stop(struct trace *trace, int signal, int event)
+{
+    trace->signal = event ? 0 : signal;
+}
+
+/* Somebody else in this program may have taken the stop from under us with waitpid(-1): then ptrace
+ * requests work although waitpid never told. */
+static bool stopped_unnoticed(struct trace *trace)
+{
+    siginfo_t info;
+    if (ptrace(PTRACE_GETSIGINFO, trace->tid, 0, &info))
+        return false;
+    note_stop(trace, info.si_signo, info.si_code >> 8 == PTRACE_EVENT_STOP);
+    return true;
+}
+
+enum trace_status trace_wait(struct trace *trace, uint64_t deadline)
+{
+    uint64_t start = trace_clock();
+    for (;;) {
+        int status;
+        pid_t got = waitpid(trace->tid, &status, __WALL | WNOHANG);
+        if (got == trace->tid) {
+            if (!WIFSTOPPED(status))
+                return TRACE_GONE;
+            note_stop(trace, WSTOPSIG(status), status >> 16);
+            return TRACE_OK;
+        }
+        if (got < 0 && errno != EINTR)
+            return TRACE_GONE;
+        uint64_t now = trace_clock();
+        if (now >= deadline)
+            return stopped_unnoticed(trace) ? TRACE_OK : TRACE_TIMEOUT;
+        if (now - start < SPIN_NS) {
+            sched_yield();
+        } else {
+            if (stopped_unnoticed(trace))
+                return TRACE_OK;
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        }
+    }
+}
+
+static uint64_t pac_mask_of(const struct trace *trace, const struct arch *arch)
+{
+    if (arch->id != ARCH_AARCH64)
+        return 0;
+    uint64_t masks[2] = {0}; /* data, instruction */
+    struct iovec iov = {masks, sizeof masks};
+    if (ptrace(PTRACE_GETREGSET, trace->tid, NT_ARM_PAC_MASK, &iov) || iov.iov_len < sizeof masks)
+        return 0;
+    return masks[1];
+}
+
+enum trace_status trace_registers(const struct trace *trace, const struct arch **arch,
+                                  struct regs *regs, uint64_t *pac_mask)
+{
+    uint8_t bytes[REGSET_MAX_SIZE];
+    struct iovec iov = {bytes, sizeof bytes};
+    if (ptrace(PTRACE_GETREGSET, trace->tid, NT_PRSTATUS, &iov))
+        return status_of_errno();
+    *arch = regset_arch(iov.iov_len);
+    if (!*arch || !regset_decode(*arch, reader_over(bytes, iov.iov_len), regs)) {
+        errno = ENOTSUP;
+        return TRACE_FAILED;
+    }
+    *pac_mask = pac_mask_of(trace, *arch);
+    return TRACE_OK;
+}
+
+void trace_release(struct trace *trace)
+{
+    ptrace(PTRACE_DETACH, trace->tid, 0, (void *)(intptr_t)trace->signal);
+    trace->signal = 0;
+}
+
+void trace_abandon(pid_t pid, uint64_t deadline)
+{
+    uint64_t tracer;
+    if (!procfs_status(pid, "TracerPid", 10, &tracer) ||
+        (pid_t)tracer != (pid_t)syscall(SYS_gettid))
+        return;
+    struct trace heir = {.tid = pid};
+    if (trace_interrupt(&heir) == TRACE_OK && trace_wait(&heir, deadline) == TRACE_OK)
+        trace_release(&heir);
+}
+
+size_t trace_read(pid_t tid, uint64_t address, void *to, size_t size)
+{
+    if (address > UINTPTR_MAX || !size)
+        return 0;
+    struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
+    ssize_t n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+    return n < 0 ? 0 : (size_t)n;
+}

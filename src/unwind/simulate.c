@@ -1,0 +1,420 @@
+/*
+ * The symbolic execution behind the instruction analyses.
+ *
+ * Two proofs are tried. Forward: from the place on, until a return; what the epilogue reloads, and
+ * from where, is the frame, since every path to a return must undo what the function did. From the
+ * start: at a function's first instruction the ABI says what registers hold; following its
+ * prologue to the place says where they went. A path that meets anything not understood proves
+ * nothing. The link register is lost in calls, so a path that runs off a call which does not return
+ * into other code ends in a return through a lost register and fails.
+ *
+ * Calling conventions: AAPCS64 and AAPCS32 (callee-saved registers, sp restored on return).
+ */
+#include "unwind/simulate.h"
+
+enum {
+    FORWARD_STEPS = 512,
+    START_STEPS = 16384,
+    PENDING = 3, /* branch targets remembered; each costs a struct sim of stack */
+    FAR_OFFSET = 1 << 28,
+};
+
+struct reader simulate_code(const struct unwind_image *image, uint64_t at)
+{
+    struct reader r = reader_at(image->text.data, image->text.size, at - image->text.vaddr);
+    r.swap = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    if (!image->text.data || at < image->text.vaddr)
+        r.failed = true;
+    return r;
+}
+
+struct value sim_add(struct value value, int64_t amount)
+{
+    int64_t sum = value.offset + amount;
+    if (value.kind != VALUE_ENTRY || sum > FAR_OFFSET || sum < -FAR_OFFSET)
+        return (struct value){.kind = VALUE_UNKNOWN};
+    value.offset = (int32_t)sum;
+    return value;
+}
+
+static bool overlaps(const struct slot *slot, uint8_t base, int32_t offset, unsigned size)
+{
+    return slot->base == base && slot->offset < offset + (int32_t)size &&
+           offset < slot->offset + slot->size;
+}
+
+static void drop_slot(struct sim *sim, unsigned i)
+{
+    sim->slot[i] = sim->slot[--sim->slot_count];
+}
+
+/* What lies below sp may be overwritten at any time. */
+static void drop_below(struct sim *sim, struct value sp)
+{
+    for (unsigned i = sim->slot_count; i-- > 0;)
+        if (sim->slot[i].base == sp.reg && sim->slot[i].offset < sp.offset)
+            drop_slot(sim, i);
+}
+
+void sim_set(struct sim *sim, unsigned reg, struct value value)
+{
+    if (reg >= SIM_REGS)
+        return;
+    sim->reg[reg] = value;
+    if (reg == sim->sp && value.kind == VALUE_ENTRY)
+        drop_below(sim, value);
+}
+
+void sim_lose(struct sim *sim, unsigned reg)
+{
+    sim_set(sim, reg, (struct value){.kind = VALUE_UNKNOWN});
+}
+
+void sim_store(struct sim *sim, struct value address, struct value value, unsigned size)
+{
+    if (address.kind != VALUE_ENTRY)
+        return; /* through a pointer: not into the slots that hold saved registers */
+    for (unsigned i = sim->slot_count; i-- > 0;)
+        if (overlaps(&sim->slot[i], address.reg, address.offset, size))
+            drop_slot(sim, i);
+    if (sim->slot_count == SIM_SLOTS) {
+        sim->lossy = true;
+        return;
+    }
+    sim->slot[sim->slot_count++] = (struct slot){
+        .offset = address.offset, .base = address.reg, .size = (uint8_t)size, .value = value};
+}
+
+struct value sim_load(const struct sim *sim, struct value address, unsigned size)
+{
+    const struct value unknown = {.kind = VALUE_UNKNOWN};
+    if (address.kind != VALUE_ENTRY)
+        return unknown;
+    for (unsigned i = 0; i < sim->slot_count; i++) {
+        const struct slot *slot = &sim->slot[i];
+        if (!overlaps(slot, address.reg, address.offset, size))
+            continue;
+        bool whole = slot->offset == address.offset && slot->size == size;
+        return whole ? slot->value : unknown;
+    }
+    /* Memory as it was at the beginning, unless it was no part of the stack then. */
+    if (sim->lossy || (address.reg == sim->sp && address.offset < 0))
+        return unknown;
+    return (struct value){VALUE_SLOT, address.reg, address.offset};
+}
+
+static bool same_value(struct value a, struct value b)
+{
+    return a.kind == b.kind && a.reg == b.reg && a.offset == b.offset;
+}
+
+void sim_meet(struct sim *sim, const struct sim *other)
+{
+    for (unsigned i = 0; i < SIM_REGS; i++)
+        if (!same_value(sim->reg[i], other->reg[i]))
+            sim_lose(sim, i);
+    for (unsigned i = sim->slot_count; i-- > 0;) {
+        struct slot slot = sim->slot[i];
+        bool in_both = false;
+        for (unsigned j = 0; j < other->slot_count && !in_both; j++)
+            in_both = other->slot[j].base == slot.base && other->slot[j].offset == slot.offset &&
+                      same_value(other->slot[j].value, slot.value);
+        if (!in_both)
+            sim->slot[i].value = (struct value){.kind = VALUE_UNKNOWN};
+    }
+    sim->lossy |= other->lossy;
+    sim->outermost &= other->outermost;
+}
+
+static void sim_begin(struct sim *sim, const struct arch *arch)
+{
+    *sim = (struct sim){.sp = arch->sp};
+    for (unsigned i = 0; i < SIM_REGS; i++)
+        if (i != arch->pc)
+            sim->reg[i] = (struct value){VALUE_ENTRY, (uint8_t)i, 0};
+}
+
+static void sim_call(struct sim *sim, const struct isa *isa)
+{
+    for (unsigned i = 0; i < SIM_REGS; i++)
+        if (isa->call_clobbers >> i & 1)
+            sim_lose(sim, i);
+}
+
+static bool is_entry(struct value value, unsigned reg)
+{
+    return value.kind == VALUE_ENTRY && value.reg == reg && value.offset == 0;
+}
+
+static void start_row(struct unwind_row *row, const struct arch *arch, unsigned reg, int64_t offset)
+{
+    *row = (struct unwind_row){
+        .cfa_how = CFA_REG,
+        .cfa_reg = (uint8_t)reg,
+        .cfa_offset = offset,
+        .ra_reg = arch->lr,
+        .method = FW_METHOD_ANALYSIS,
+    };
+}
+
+static void set_ra(struct unwind_row *row, struct reg_row ra)
+{
+    row->reg[row->ra_reg] = ra;
+    if (ra.how == REG_SAME)
+        row->method = FW_METHOD_LINK_REGISTER;
+}
+
+/* ---- from the place to a return ---- */
+
+/* Where a register comes from for the caller, when the frame's base register and size are known. */
+static bool restored(struct value value, unsigned reg, unsigned base, int64_t size,
+                     struct reg_row *how)
+{
+    if (is_entry(value, reg)) {
+        how->how = REG_SAME;
+        return true;
+    }
+    if (value.kind != VALUE_SLOT || value.reg != base || value.offset >= size)
+        return false;
+    *how = (struct reg_row){.how = REG_AT_CFA, .offset = value.offset - size};
+    return true;
+}
+
+static bool row_at_return(const struct arch *arch, const struct sim *sim, struct value ra,
+                          struct unwind_row *row)
+{
+    struct value sp = sim->reg[arch->sp];
+    if (sp.kind != VALUE_ENTRY || (sp.reg == arch->sp && sp.offset < 0))
+        return false;
+    if (sp.reg != arch->sp && !(arch->callee_saved >> sp.reg & 1))
+        return false;
+
+    struct reg_row how = {.how = REG_UNSPECIFIED};
+    start_row(row, arch, sp.reg, sp.offset);
+    row->ra_signed = sim->ra_checked;
+    if (!restored(ra, arch->lr, sp.reg, sp.offset, &how))
+        return false;
+    set_ra(row, how);
+    for (unsigned i = 0; i < SIM_REGS; i++) {
+        if (!(arch->callee_saved >> i & 1))
+            continue;
+        if (!restored(sim->reg[i], i, sp.reg, sp.offset, &row->reg[i]))
+            return false;
+    }
+    return true;
+}
+
+/* An epilogue has run: sp moved up, and the return address was loaded from the frame. */
+static bool popped(const struct arch *arch, const struct sim *sim)
+{
+    struct value sp = sim->reg[arch->sp];
+    return sim->reg[arch->lr].kind == VALUE_SLOT && sp.kind == VALUE_ENTRY &&
+           (sp.reg != arch->sp || sp.offset > 0);
+}
+
+struct pending {
+    uint64_t at;
+    struct sim sim;
+};
+
+struct path {
+    const struct isa *isa;
+    const struct unwind_image *image;
+    uint64_t lo, hi; /* where falling through is believed */
+    bool bounded;    /* lo and hi are the function's */
+};
+
+/* One path, from *at with *sim. Branches not taken are left in `pending`. */
+static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *steps,
+                   struct pending *pending, unsigned *pending_count, struct unwind_row *row)
+{
+    const struct arch *arch = path.image->arch;
+
+    while ((*steps)-- > 0) {
+        if (at < path.lo || at >= path.hi)
+            return false;
+        struct step step = path.isa->run(path.image, at, sim);
+        if (step.size == 0)
+            return false;
+        at += step.size;
+        switch (step.flow) {
+        case FLOW_NEXT: break;
+        case FLOW_CALL: sim_call(sim, path.isa); break;
+        case FLOW_BRANCH:
+            if (*pending_count < PENDING)
+                pending[(*pending_count)++] = (struct pending){step.target, *sim};
+            break;
+        case FLOW_JUMP:
+            if (step.target < path.lo || step.target >= path.hi) {
+                if (path.bounded && popped(arch, sim))
+                    return row_at_return(arch, sim, sim->reg[arch->lr], row);
+                path.lo = path.image->lo;
+                path.hi = path.image->hi;
+                path.bounded = false;
+            }
+            at = step.target;
+            break;
+        case FLOW_RETURN: return row_at_return(arch, sim, step.ra, row);
+        case FLOW_INDIRECT:
+            return popped(arch, sim) && row_at_return(arch, sim, sim->reg[arch->lr], row);
+        case FLOW_STOP: return false;
+        }
+    }
+    return false;
+}
+
+static bool prove_forward(const struct path *path, uint64_t at, bool exact, struct unwind_row *row)
+{
+    struct pending pending[PENDING];
+    unsigned pending_count = 0, steps = FORWARD_STEPS, tried = 0;
+    struct sim sim;
+
+    sim_begin(&sim, path->image->arch);
+    if (!exact)
+        sim_call(&sim, path->isa);
+    if (follow(*path, at, &sim, &steps, pending, &pending_count, row))
+        return true;
+    while (tried < pending_count) {
+        struct pending *next = &pending[tried++];
+        struct path from = *path;
+        if (follow(from, next->at, &next->sim, &steps, pending, &pending_count, row))
+            return true;
+    }
+    return false;
+}
+
+/* ---- from the start of the function to the place ---- */
+
+static bool slot_of(const struct sim *sim, unsigned reg, int64_t *offset)
+{
+    for (unsigned i = 0; i < sim->slot_count; i++) {
+        const struct slot *slot = &sim->slot[i];
+        if (slot->base == sim->sp && is_entry(slot->value, reg)) {
+            *offset = slot->offset;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool row_at_place(const struct arch *arch, const struct sim *sim, struct unwind_row *row)
+{
+    unsigned base = arch->sp;
+    /* The CFA is sp at entry: find a register that is at a known distance from it. */
+    for (unsigned i = 0; sim->reg[base].kind != VALUE_ENTRY || sim->reg[base].reg != arch->sp;
+         i++) {
+        if (i == SIM_REGS)
+            return false;
+        if (arch->callee_saved >> i & 1)
+            base = i;
+    }
+    start_row(row, arch, base, -(int64_t)sim->reg[base].offset);
+    row->ra_signed = sim->ra_signed;
+
+    int64_t offset = 0;
+    if (is_entry(sim->reg[arch->lr], arch->lr))
+        set_ra(row, (struct reg_row){.how = REG_SAME});
+    else if (slot_of(sim, arch->lr, &offset))
+        set_ra(row, (struct reg_row){.how = REG_AT_CFA, .offset = offset});
+    else
+        return false;
+    for (unsigned i = 0; i < SIM_REGS; i++) {
+        if (!(arch->callee_saved >> i & 1) || is_entry(sim->reg[i], i))
+            continue;
+        if (slot_of(sim, i, &offset))
+            row->reg[i] = (struct reg_row){.how = REG_AT_CFA, .offset = offset};
+        else
+            row->reg[i].how = REG_UNDEFINED;
+    }
+    return true;
+}
+
+enum from_start { START_FAILED, START_PROVED, START_OUTERMOST };
+
+static enum from_start prove_from_start(const struct path *path, uint64_t place, bool exact,
+                                        struct unwind_row *row)
+{
+    const struct arch *arch = path->image->arch;
+    struct pending pending[PENDING];
+    unsigned pending_count = 0;
+    struct sim sim;
+    bool live = true;        /* control reaches here by falling through */
+    bool after_call = exact; /* a return address must follow a call */
+    uint64_t at = path->lo;
+
+    sim_begin(&sim, arch);
+    for (unsigned steps = 0; steps < START_STEPS && at <= place; steps++) {
+        for (unsigned i = pending_count; i-- > 0;) {
+            if (pending[i].at != at)
+                continue;
+            if (!live)
+                sim = pending[i].sim;
+            else if (!same_value(sim.reg[arch->sp], pending[i].sim.reg[arch->sp]))
+                return START_FAILED; /* one of the two is no path: control does not fall in here */
+            else
+                sim_meet(&sim, &pending[i].sim);
+            live = true;
+            pending[i] = pending[--pending_count];
+        }
+        if (at == place) {
+            if (!live || !after_call)
+                return START_FAILED;
+            if (row_at_place(arch, &sim, row))
+                return START_PROVED;
+            return sim.outermost ? START_OUTERMOST : START_FAILED;
+        }
+
+        struct step step = path->isa->run(path->image, at, &sim);
+        if (step.size == 0)
+            return START_FAILED;
+        at += step.size;
+        after_call = exact || step.flow == FLOW_CALL;
+        if (!live)
+            continue;
+        if (step.flow == FLOW_CALL)
+            sim_call(&sim, path->isa);
+        if ((step.flow == FLOW_JUMP || step.flow == FLOW_BRANCH) && step.target >= at &&
+            step.target <= place && pending_count < PENDING)
+            pending[pending_count++] = (struct pending){step.target, sim};
+        live = step.flow == FLOW_NEXT || step.flow == FLOW_CALL || step.flow == FLOW_BRANCH;
+    }
+    return START_FAILED;
+}
+
+/* ---- both ---- */
+
+enum unwind_status simulate_find(const struct isa *isa, const struct unwind_image *image,
+                                 uint64_t vaddr, bool exact, struct unwind_row *row)
+{
+    uint64_t place = exact ? vaddr : vaddr + 1;
+    struct path path = {isa, image, image->lo, image->hi, false};
+    struct unwind_row started;
+    enum from_start start = START_FAILED;
+
+    if (image->function_bounds) {
+        uint64_t lo = 0, hi = 0;
+        if (image->function_bounds(image, vaddr, &lo, &hi) && lo <= vaddr && vaddr < hi) {
+            path.lo = lo;
+            path.hi = hi;
+            path.bounded = true;
+            start = prove_from_start(&path, place, exact, &started);
+        }
+    }
+    if (start == START_OUTERMOST)
+        return UNWIND_ROOT;
+
+    bool forward = prove_forward(&path, place, exact, row);
+    if (forward && start == START_PROVED && started.cfa_reg == row->cfa_reg &&
+        started.cfa_offset != row->cfa_offset)
+        return UNWIND_NO_INFO;
+    if (!forward) {
+        /* A part of a function that was moved away (.cold) looks like a function, but begins with
+         * a frame made elsewhere: only one that saves the link register itself is believed. */
+        if (start != START_PROVED || started.reg[started.ra_reg].how == REG_SAME)
+            return UNWIND_NO_INFO;
+        *row = started;
+    }
+    row->lo = vaddr;
+    row->hi = vaddr + 1;
+    return UNWIND_OK;
+}
