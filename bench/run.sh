@@ -102,6 +102,11 @@ if wanted capture.cfi.30 capture.cfi.30.addresses; then
     figure capture.cfi.30.addresses ns cfi-addresses libunwind cfi-libunwind
 fi
 
+if wanted capture.cfi.30.mixed; then
+    turns 5 "mixed=$bin/bench_capture_cfi mixed ours" "mixed-libunwind=$bin/bench_capture_cfi_libunwind mixed"
+    figure capture.cfi.30.mixed ns mixed libunwind mixed-libunwind
+fi
+
 if wanted capture.cfi.first; then
     turns 41 "first=$bin/bench_capture_cfi first ours" \
         "first-libunwind=$bin/bench_capture_cfi_libunwind first" \
