@@ -119,8 +119,21 @@ static uint8_t end_of(enum unwind_status status)
     case UNWIND_BAD_MEMORY: return FW_END_BAD_MEMORY;
     case UNWIND_LOOP: return FW_END_LOOP;
     case UNWIND_BAD_INFO: return FW_END_BAD_INFO;
+    case UNWIND_NOT_CODE: return FW_END_NOT_CODE;
     default: return FW_END_NO_INFO;
     }
+}
+
+/* A return address outside of code is no frame: it is what a damaged stack or wrong information
+ * looks like. An interrupted instruction may lie anywhere, that is what a jump through a bad
+ * pointer looks like. */
+static bool is_frame(const struct walk_space *space, const struct memory *memory, uint64_t address,
+                     bool exact)
+{
+    struct unwind_row row;
+    return exact || rule_cache_get(space->cache, address, false) != RULE_NONE ||
+           step_is_code(space, address - 1) ||
+           step_find_row(space, memory, address, false, &row) == UNWIND_OK;
 }
 
 /* A walk under way in quick mode. */
@@ -161,7 +174,7 @@ static __attribute__((noinline)) enum unwind_status quick_step_slow(const struct
     struct unwind_row row;
     struct regs regs;
     quick_to_regs(space->arch, at, &regs);
-    enum unwind_status status = step_find_row(space, at->pc, at->exact, &row);
+    enum unwind_status status = step_find_row(space, memory, at->pc, at->exact, &row);
     bool signal_frame = false;
     if (status == UNWIND_OK) {
         signal_frame = row.signal_frame;
@@ -339,6 +352,8 @@ quick_walk(const struct walk_space *space, const struct memory *memory, struct q
             if (at->pc == 0)
                 return UNWIND_ROOT;
         }
+        if (!is_frame(space, memory, at->pc, at->exact))
+            return UNWIND_NOT_CODE;
         if (walked >= max_walk || !output_frame(out, at->pc, at->exact, at->method))
             break;
         enum unwind_status status = quick_step(space, memory, at, out);
@@ -359,6 +374,8 @@ static enum unwind_status whole_walk(const struct walk_space *space, const struc
     uint32_t signal_frames = 0;
     for (uint64_t walked = 0;; walked++) {
         bool signal_frame;
+        if (!is_frame(space, memory, regs.r[arch->pc], exact))
+            return UNWIND_NOT_CODE;
         if (walked == max_walk || !output_frame(out, regs.r[arch->pc], exact, method))
             return UNWIND_OK;
         enum unwind_status status = walk_step(space, memory, exact, &regs, &method, &signal_frame);
