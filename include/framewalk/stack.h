@@ -53,6 +53,8 @@ typedef enum fw_end {
     FW_END_BAD_MEMORY,  /* the next frame lies in memory that cannot be read */
     FW_END_LOOP,        /* the same frame came twice */
     FW_END_BAD_INFO,    /* the unwind information contradicts itself */
+    FW_END_NOT_CODE,    /* the next return address is not in executable memory: the stack is damaged
+                           there */
     FW_END_UNAVAILABLE, /* this thread could not be captured; see fw_unavailable */
 } fw_end;
 

@@ -51,6 +51,7 @@ const char *fw_end_text(fw_end end)
         [FW_END_BAD_MEMORY] = "unreadable stack memory",
         [FW_END_LOOP] = "the stack repeats itself",
         [FW_END_BAD_INFO] = "broken unwind information",
+        [FW_END_NOT_CODE] = "the return address is not in executable memory",
         [FW_END_UNAVAILABLE] = "unavailable",
     };
     return TEXT(text, end);

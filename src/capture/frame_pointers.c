@@ -14,57 +14,59 @@ struct record {
     uintptr_t return_address;
 };
 
-/* The walk's position. Records inside [fp, end) are read directly, others through checked memory.
- */
+/* What a walk reads. Records up to `last` are read directly, others through checked memory. The
+ * position itself stays with the caller, in a register: every load waits for the one before. */
 struct chain {
     struct self_stack stack;
-    uintptr_t fp, end;
+    uintptr_t last;
     uintptr_t code_mask;
+    bool own; /* the walk began on the thread's own stack */
     fw_end why;
 };
 
 static void chain_begin(struct chain *chain, uintptr_t fp)
 {
     self_stack_begin(&chain->stack, fp);
-    chain->fp = fp;
-    chain->end = self_stack_end(&chain->stack);
+    const uintptr_t end = self_stack_end(&chain->stack);
+    chain->last = end > sizeof(struct record) ? end - sizeof(struct record) : 0;
+    chain->own = chain->stack.memory.range[0].size > 0;
     chain->code_mask = (uintptr_t)~self_pac_mask();
     chain->why = FW_END_ROOT;
 }
 
-static __attribute__((noinline)) bool read_elsewhere(struct chain *chain, struct record *record)
+/* The record at `fp`, which is not on the stack that the walk began on; zeros when there is none.
+ */
+static __attribute__((noinline)) struct record read_elsewhere(struct chain *chain, uintptr_t fp)
 {
-    uintptr_t fp = chain->fp;
-    bool own = chain->end > (uintptr_t)chain->stack.memory.range[0].lo;
+    struct record record = {0, 0};
     const struct memory_range *other = &chain->stack.memory.range[1];
     bool on_other = fp - other->lo < other->size;
     /* On the thread's own stack nothing lies beyond its end; another stack is followed page by
      * page. */
-    if (fp % sizeof(uintptr_t) || (own && !on_other) ||
-        !memory_read(&chain->stack.memory, fp, record, sizeof *record)) {
+    if (fp % sizeof(uintptr_t) || (chain->own && !on_other) ||
+        !memory_read(&chain->stack.memory, fp, &record, sizeof record)) {
         chain->why = FW_END_BAD_MEMORY;
-        return false;
+        return (struct record){0, 0};
     }
-    return true;
+    return record;
 }
 
-/* The next return address, 0 at the end of the chain. */
-static inline uintptr_t chain_next(struct chain *chain)
+/* The next return address, 0 at the end of the chain; *fp moves on to the record after it. */
+static inline uintptr_t chain_next(struct chain *chain, uintptr_t last, uintptr_t *fp)
 {
     struct record record;
-    uintptr_t fp = chain->fp;
-    if (fp == 0)
+    const uintptr_t at = *fp;
+    if (at == 0)
         return 0;
-    if (__builtin_expect(
-            fp < chain->end && chain->end - fp >= sizeof record && fp % sizeof(uintptr_t) == 0, 1))
-        record = *(const struct record *)fp;
-    else if (!read_elsewhere(chain, &record))
-        return 0;
-    if (__builtin_expect(record.next <= fp && record.next != 0, 0)) {
+    if (__builtin_expect(at <= last && at % sizeof(uintptr_t) == 0, 1))
+        record = *(const struct record *)at;
+    else
+        record = read_elsewhere(chain, at);
+    if (__builtin_expect(record.next <= at && record.next != 0, 0)) {
         chain->why = FW_END_LOOP;
         record.next = 0; /* this frame is still good, nothing behind it */
     }
-    chain->fp = record.next;
+    *fp = record.next;
     return record.return_address & chain->code_mask;
 }
 
@@ -75,7 +77,8 @@ static uint32_t walk_records(struct fw_stack *stack, uintptr_t fp, uint32_t skip
     uint32_t count = 0;
     uintptr_t address;
     chain_begin(&chain, fp);
-    while ((address = chain_next(&chain)) != 0) {
+    const uintptr_t last = chain.last;
+    while ((address = chain_next(&chain, last, &fp)) != 0) {
         if (skip) {
             skip--;
             continue;
@@ -95,10 +98,13 @@ static uint32_t walk_records(struct fw_stack *stack, uintptr_t fp, uint32_t skip
     return count;
 }
 
-/* Frame address 0 is this function's own record, whose return address lies in the caller. */
+/* Frame address 0 is this function's own record, whose return address lies in the caller. The walk
+ * must not become a tail call: the record would be gone. */
 __attribute__((noinline)) uint32_t fw_capture_frame_pointers(struct fw_stack *stack, uint32_t skip)
 {
-    return walk_records(stack, (uintptr_t)__builtin_frame_address(0), skip);
+    uint32_t count = walk_records(stack, (uintptr_t)__builtin_frame_address(0), skip);
+    __asm__ volatile("" : "+r"(count));
+    return count;
 }
 
 uint32_t fw_capture_from_frame_pointer(struct fw_stack *stack, const void *frame_pointer)
@@ -109,10 +115,11 @@ uint32_t fw_capture_from_frame_pointer(struct fw_stack *stack, const void *frame
 int fw_backtrace_from_fp(void *start_fp, void **buffer, int size)
 {
     struct chain chain;
-    uintptr_t address;
+    uintptr_t address, fp = (uintptr_t)start_fp;
     int count = 0;
-    chain_begin(&chain, (uintptr_t)start_fp);
-    while (count < size && (address = chain_next(&chain)) != 0)
+    chain_begin(&chain, fp);
+    const uintptr_t last = chain.last;
+    while (count < size && (address = chain_next(&chain, last, &fp)) != 0)
         buffer[count++] = (void *)address;
     return count;
 }

@@ -25,6 +25,7 @@ enum {
 struct request {
     struct collect_settings settings;
     bool skip_self, skip_names;
+    fw_thread_id main, self;
 };
 
 static fw_error read_options(const struct fw_threads_options *given, struct request *request)
@@ -43,6 +44,8 @@ static fw_error read_options(const struct fw_threads_options *given, struct requ
         .settings = {.frames = frames, .tail = tail, .timeout_ns = (uint64_t)timeout * 1000000},
         .skip_self = options.skip_self,
         .skip_names = options.skip_names,
+        .main = sys_getpid(),
+        .self = sys_gettid(),
     };
     return FW_OK;
 }
@@ -111,11 +114,9 @@ fw_error fw_threads_list(fw_thread_id *ids, size_t capacity, size_t *count)
 
 static void begin_thread(struct fw_thread *thread, fw_thread_id id, const struct request *request)
 {
-    struct fw_stack stack = thread->stack;
     *thread = (struct fw_thread){.id = id, .state = '?'};
-    thread->stack = (struct fw_stack){.frames = stack.frames, .capacity = stack.capacity};
-    thread->is_main = id == sys_getpid();
-    thread->is_self = id == sys_gettid();
+    thread->is_main = id == request->main;
+    thread->is_self = id == request->self;
     if (!request->skip_names)
         tasks_describe(id, thread->name, &thread->state);
 }
@@ -172,13 +173,13 @@ fw_error fw_thread_capture(fw_thread_id id, struct fw_thread *thread,
     fw_error error = read_options(options, &request);
     if (error != FW_OK || id <= 0 || !thread || !thread->stack.frames || !thread->stack.capacity)
         return FW_ERR_ARGUMENT;
-    long there = sys_tgkill(sys_getpid(), id, 0);
-    if (there == -ESRCH)
+    if (sys_tgkill(request.main, id, 0) == -ESRCH)
         return FW_ERR_NOT_FOUND;
 
-    begin_thread(thread, id, &request);
     uint32_t capacity = thread->stack.capacity;
     struct collect_room room = {thread->stack.frames, capacity};
+    begin_thread(thread, id, &request);
+    thread->stack.frames = room.frames; /* also where there turns out to be no stack */
     if (thread->is_self)
         capture_self(thread, caller_address(__builtin_return_address(0)), &request.settings, &room);
     else
@@ -197,16 +198,14 @@ fw_error fw_threads_capture(struct fw_thread *threads, size_t capacity, size_t *
         return FW_ERR_ARGUMENT;
     struct listing list = {.items = threads, .capacity = capacity};
     if (request.skip_self)
-        list.leave_out = sys_gettid();
+        list.leave_out = request.self;
     fw_error listed = list_threads(&list, count);
     if (listed != FW_OK && listed != FW_ERR_MEMORY)
         return listed;
 
     struct collect_room room = {frames, frame_capacity};
-    for (size_t i = 0; i < list.count; i++) {
-        threads[i].stack = (struct fw_stack){0};
+    for (size_t i = 0; i < list.count; i++)
         begin_thread(&threads[i], threads[i].id, &request);
-    }
     for (size_t i = 0; i < list.count; i++)
         if (threads[i].is_self)
             capture_self(&threads[i], caller_address(__builtin_return_address(0)),

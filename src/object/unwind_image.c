@@ -134,6 +134,7 @@ void object_unwind_image(struct object *object, struct object *debug, struct unw
     if (object->e_type == ET_REL || object->e_type == ET_CORE)
         return;
     find_code(object, image);
+    image->entry = object_entry(object);
     find_eh_frame(object, image);
     find_exidx(object, image);
     if (!section(object, ".debug_frame", &image->debug_frame) && debug)

@@ -106,7 +106,7 @@ static bool is_process_entry(const struct unwind_image *image, uint64_t vaddr, b
 static bool through_got(const struct unwind_image *image, const struct x86_insn *insn)
 {
     return insn->reg == X86_NO_REG && insn->memory &&
-           (insn->fixed || (!is_64(image) && insn->base == X86_BX));
+           (insn->fixed || (!is_64(image) && insn->base == X86_BX && insn->index == X86_NO_REG));
 }
 
 /* The instructions of a stub, its `count` first ones without endbr, and where they stand. */
@@ -152,12 +152,14 @@ static bool plt_depth(const struct unwind_image *image, uint64_t start, uint64_t
     if (stub.insn[0].kind == X86_ENDBR)
         first = stub.at[1];
     bool at_entry = at == start || at == first;
-    if (read_stub(image, first, 2, &stub) && is_lazy_pair(stub.insn)) {
+    bool two = read_stub(image, first, 2, &stub);
+    if (two && is_lazy_pair(stub.insn)) {
         *words = at == stub.at[1];
         return at_entry || at == stub.at[1];
     }
-    if (first == start && stub.insn[0].kind == X86_PUSH && through_got(image, &stub.insn[0]) &&
-        stub.insn[1].kind == X86_JUMP_INDIRECT && through_got(image, &stub.insn[1])) {
+    if (two && first == start && stub.insn[0].kind == X86_PUSH &&
+        through_got(image, &stub.insn[0]) && stub.insn[1].kind == X86_JUMP_INDIRECT &&
+        through_got(image, &stub.insn[1])) {
         *words = at == stub.at[1] ? 2 : 1;
         return at == stub.at[0] || at == stub.at[1];
     }
@@ -203,13 +205,13 @@ static struct place place_of(struct x86_value value, unsigned reg, uint8_t cfa_r
 
 /* The state before the return: the return address is at its stack pointer. */
 static bool frame_from_return(const struct unwind_image *image, const struct x86_state *state,
-                              bool exact, struct frame *frame)
+                              struct frame *frame)
 {
     struct x86_value sp = state->reg[X86_SP];
     int64_t word = image->arch->pointer_size;
     if (sp.how != X86_RELATIVE || sp.offset % word)
         return false;
-    if (sp.reg == X86_SP ? sp.offset < 0 : !exact && !callee_saved(image, sp.reg))
+    if (sp.reg == X86_SP ? sp.offset < 0 : !callee_saved(image, sp.reg))
         return false;
     *frame = (struct frame){.cfa_reg = sp.reg, .cfa_offset = sp.offset + word};
     for (unsigned i = 0; i < X86_REGS; i++)
@@ -277,15 +279,19 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
     struct x86_state state;
     struct frame forward, backward;
     bool ends_here = !exact && (bounded ? start >= hi : x86_may_be_function_end(image, start));
-    bool has_forward = !ends_here && x86_trace_to_return(image, start, lo, hi, &state) &&
-                       frame_from_return(image, &state, exact, &forward);
+    bool has_forward = !ends_here &&
+                       x86_trace_to_return(image, start, lo, hi, &state) == X86_TRACE_FOUND &&
+                       frame_from_return(image, &state, &forward);
+    enum x86_trace way = X86_TRACE_NOTHING;
+    if (bounded)
+        way = x86_trace_to(image, lo, hi, start, &state);
     uint8_t prefer = has_forward ? forward.cfa_reg : X86_SP;
-    bool has_backward = bounded && x86_trace_to(image, lo, hi, start, &state) &&
-                        frame_from_entry(image, &state, prefer, &backward);
-    if (!has_forward && !has_backward)
+    bool has_backward =
+        way == X86_TRACE_FOUND && frame_from_entry(image, &state, prefer, &backward);
+    if (way == X86_TRACE_CONTRADICTION || (!has_forward && !has_backward))
         return false;
-    *frame = has_backward ? backward : forward;
-    return !has_forward || !has_backward || combine(frame, &forward);
+    *frame = has_forward ? forward : backward;
+    return !has_forward || !has_backward || combine(frame, &backward);
 }
 
 /* `test reg, reg; je past; jmp *reg`: the branch and the jump leave with the same stack, so what

@@ -13,7 +13,7 @@
 
 struct entry {
     uint64_t lo;     /* link-time start of the function */
-    uint32_t size;   /* bytes; more than 4 GB counts as broken */
+    uint32_t size;   /* bytes */
     uint32_t offset; /* of the FDE in the section */
 };
 

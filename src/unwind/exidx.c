@@ -290,6 +290,8 @@ enum unwind_status exidx_find(const struct unwind_image *image, uint64_t vaddr,
     struct entry entry;
     if (!find_entry(image, vaddr, &entry))
         return UNWIND_NO_INFO;
+    row->lo = entry.lo;
+    row->hi = entry.hi;
     if (entry.word == CANTUNWIND)
         return UNWIND_ROOT;
 

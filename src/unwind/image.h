@@ -20,9 +20,9 @@ struct unwind_section {
 
 struct unwind_image {
     const struct arch *arch;
-    bool big_endian;            /* tables are big-endian (never for the native image) */
-    uint64_t bias;              /* runtime - link-time, modulo 2^64 */
-    uint64_t lo, hi;            /* link-time range of executable code, [lo, hi) */
+    bool big_endian; /* tables are big-endian (never for the native image) */
+    uint64_t bias;   /* runtime - link-time, modulo 2^64 */
+    uint64_t lo, hi; /* link-time range of executable code, [lo, hi) */
     uint64_t entry;  /* link-time address where the process begins (e_entry); 0 when unknown */
     struct unwind_section text; /* code bytes, for instruction analysis; may cover only a part */
     struct unwind_section eh_frame_hdr; /* binary search table; optional */

@@ -60,6 +60,7 @@ enum unwind_status {
     UNWIND_BAD_MEMORY, /* a register could not be read from memory */
     UNWIND_NEEDS_REGS, /* a register that the row needs is not known */
     UNWIND_LOOP,       /* no progress */
+    UNWIND_NOT_CODE,   /* the return address is not in executable memory */
 };
 
 #endif

@@ -41,8 +41,9 @@ enum unwind_status expr_eval(const struct arch *arch, struct span expr, bool pus
                              uint64_t initial, const struct regs *regs, const struct memory *memory,
                              uint64_t *result);
 
-/* exidx.c: ARM exception index (EHABI32, "Exception Handling ABI for the Arm Architecture", section
- * 6). */
+/* exidx.c: ARM exception index (EHABI32, "Exception Handling ABI for the Arm Architecture",
+ * section 6). UNWIND_ROOT for an entry that says "cannot unwind", with row->lo and hi set:
+ * outermost functions have one, but so has all code for which the linker found none. */
 enum unwind_status exidx_find(const struct unwind_image *image, uint64_t vaddr,
                               struct unwind_row *row);
 

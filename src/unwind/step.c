@@ -9,29 +9,57 @@
 
 #include "unwind/sources.h"
 
-static uint64_t lookup_address(uint64_t address, bool exact)
+/* A frame record further out than this belongs to something else. */
+enum { MAX_FRAME = 1 << 20 };
+
+/* Outside of all images: perhaps a trampoline that the kernel or an emulator mapped by itself. */
+static enum unwind_status find_trampoline(const struct walk_space *space,
+                                          const struct memory *memory, uint64_t address,
+                                          struct unwind_row *row)
 {
-    return exact ? address : address - 1;
+    enum { BEFORE = 8, AFTER = 16 };
+    uint8_t code[BEFORE + AFTER] = {0};
+    if (!memory_read(memory, address, code + BEFORE, AFTER))
+        return UNWIND_NO_INFO;
+    memory_read(memory, address - BEFORE, code, BEFORE);
+    const struct unwind_image image = {.arch = space->arch,
+                                       .lo = address - BEFORE,
+                                       .hi = address + AFTER,
+                                       .text = {code, sizeof code, address - BEFORE}};
+    return sigframe_find(&image, address, row);
 }
 
-enum unwind_status step_find_row(const struct walk_space *space, uint64_t address, bool exact,
-                                 struct unwind_row *row)
+/* "Cannot unwind" marks the outermost functions, which are short, and also everything that was
+ * compiled without tables: it is believed next to the start of the entry and where instructions
+ * prove nothing else. */
+static enum unwind_status cannot_unwind(const struct unwind_image *image, uint64_t vaddr,
+                                        bool exact, struct unwind_row *row)
 {
-    const struct unwind_image *image =
-        space->find_image(space->context, lookup_address(address, exact));
+    enum { OUTERMOST_SIZE = 64 };
+    bool outermost = vaddr - row->lo < OUTERMOST_SIZE;
+    enum unwind_status status = analysis_find(image, vaddr, exact, row);
+    return status == UNWIND_NO_INFO && outermost ? UNWIND_ROOT : status;
+}
+
+enum unwind_status step_find_row(const struct walk_space *space, const struct memory *memory,
+                                 uint64_t address, bool exact, struct unwind_row *row)
+{
+    uint64_t lookup = exact ? address : address - 1;
+    const struct unwind_image *image = space->find_image(space->context, lookup);
     if (!image)
-        return UNWIND_NO_INFO;
-    uint64_t vaddr = lookup_address(address, exact) - image->bias;
+        return find_trampoline(space, memory, address, row);
+    uint64_t vaddr = lookup - image->bias;
     enum unwind_status status = sigframe_find(image, address - image->bias, row);
     if (status == UNWIND_NO_INFO)
         status = cfi_find_eh(image, vaddr, row);
     if (status == UNWIND_NO_INFO)
         status = cfi_find_debug(image, vaddr, row);
-    if (status == UNWIND_NO_INFO)
-        status = exidx_find(image, vaddr, row);
-    if (status == UNWIND_NO_INFO)
-        status = analysis_find(image, vaddr, exact, row);
-    return status;
+    if (status != UNWIND_NO_INFO)
+        return status;
+    status = exidx_find(image, vaddr, row);
+    if (status == UNWIND_ROOT)
+        return cannot_unwind(image, vaddr, exact, row);
+    return status == UNWIND_NO_INFO ? analysis_find(image, vaddr, exact, row) : status;
 }
 
 struct applying {
@@ -124,10 +152,12 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
     status = caller_value(&a, ra_reg, &value);
     if (status != UNWIND_OK)
         return status;
-    bool in_register = row->reg[ra_reg].how == REG_UNSPECIFIED || row->reg[ra_reg].how == REG_SAME;
+    uint8_t ra_how = row->reg[ra_reg].how;
+    bool in_register = ra_how == REG_UNSPECIFIED || ra_how == REG_SAME || ra_how == REG_IN_REG;
     value = step_code_address(space, value);
     /* A function that stands behind a call has overwritten its link register: information that
-     * looks for its return address there is wrong. */
+     * looks for its return address there is wrong. (Innermost, any register may hold it: vfork() of
+     * x86_64 keeps it in rdi.) */
     if (in_register && !exact && value == regs->r[arch->pc])
         return UNWIND_BAD_INFO;
     regs_set(&caller, arch->pc, value);
@@ -181,7 +211,7 @@ static bool behind_call(const struct walk_space *space, const struct memory *mem
     }
 }
 
-static bool is_code(const struct walk_space *space, uint64_t address)
+bool step_is_code(const struct walk_space *space, uint64_t address)
 {
     const struct unwind_image *image = space->find_image(space->context, address);
     if (image)
@@ -206,7 +236,7 @@ static enum unwind_status return_from_nowhere(const struct walk_space *space,
         sp += arch->pointer_size;
     }
     ra = step_code_address(space, ra);
-    if (!is_code(space, ra - 1) || !behind_call(space, memory, ra))
+    if (!step_is_code(space, ra - 1) || !behind_call(space, memory, ra))
         return UNWIND_NO_INFO;
     regs_set(regs, arch->sp, sp);
     regs_set(regs, arch->pc, ra);
@@ -218,19 +248,23 @@ enum unwind_status step_without_info(const struct walk_space *space, const struc
 {
     const struct arch *arch = space->arch;
     unsigned word = arch->pointer_size;
-    if (exact && !is_code(space, regs->r[arch->pc])) {
+    if (exact && !step_is_code(space, regs->r[arch->pc])) {
         *method = FW_METHOD_LINK_REGISTER;
         return return_from_nowhere(space, memory, regs);
     }
 
+    /* Code of ARM and Thumb keeps its frame records in different registers and shapes: no chain to
+     * trust. */
     *method = FW_METHOD_FRAME_POINTER;
     uint64_t fp = regs->r[arch->fp], next_fp, ra;
-    if (!regs_has(regs, arch->fp) || fp < regs->r[arch->sp] || fp % word)
+    if (!regs_has(regs, arch->fp) || fp % word || arch->id == ARCH_ARM ||
+        fp - regs->r[arch->sp] > MAX_FRAME)
         return UNWIND_NO_INFO;
     if (!memory_word(memory, fp, word, &next_fp) || !memory_word(memory, fp + word, word, &ra))
         return UNWIND_NO_INFO;
     ra = step_code_address(space, ra);
-    if ((next_fp && next_fp <= fp) || !is_code(space, ra - 1) || !behind_call(space, memory, ra))
+    if ((next_fp && next_fp <= fp) || !step_is_code(space, ra - 1) ||
+        !behind_call(space, memory, ra))
         return UNWIND_NO_INFO;
 
     struct regs caller = {{0}, 0};
@@ -247,7 +281,7 @@ enum unwind_status walk_step(const struct walk_space *space, const struct memory
     struct unwind_row row;
     uint64_t pc = regs->r[space->arch->pc];
     *signal_frame = false;
-    enum unwind_status status = step_find_row(space, pc, exact, &row);
+    enum unwind_status status = step_find_row(space, memory, pc, exact, &row);
     if (status == UNWIND_OK) {
         *method = row.method;
         *signal_frame = row.signal_frame;

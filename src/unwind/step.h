@@ -9,8 +9,8 @@
 #include "unwind/walk.h"
 
 /* The row for a runtime address of kind `exact`, from the first source that knows it. */
-enum unwind_status step_find_row(const struct walk_space *space, uint64_t address, bool exact,
-                                 struct unwind_row *row);
+enum unwind_status step_find_row(const struct walk_space *space, const struct memory *memory,
+                                 uint64_t address, bool exact, struct unwind_row *row);
 
 /* Turns *regs into the caller's state. UNWIND_NEEDS_REGS when a register that CFA, return address
  * or sp depend on is unknown. `exact` is the kind of the current pc. */
@@ -22,6 +22,9 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
  * right behind a call. */
 enum unwind_status step_without_info(const struct walk_space *space, const struct memory *memory,
                                      bool exact, struct regs *regs, uint8_t *method);
+
+/* Whether the runtime address lies in code, of an image or else by space->is_code. */
+bool step_is_code(const struct walk_space *space, uint64_t address);
 
 /* A code address without pointer-authentication and Thumb bits. */
 static inline uint64_t step_code_address(const struct walk_space *space, uint64_t value)

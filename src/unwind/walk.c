@@ -119,8 +119,21 @@ static uint8_t end_of(enum unwind_status status)
     case UNWIND_BAD_MEMORY: return FW_END_BAD_MEMORY;
     case UNWIND_LOOP: return FW_END_LOOP;
     case UNWIND_BAD_INFO: return FW_END_BAD_INFO;
+    case UNWIND_NOT_CODE: return FW_END_NOT_CODE;
     default: return FW_END_NO_INFO;
     }
+}
+
+/* A return address outside of code is no frame: it is what a damaged stack or wrong information
+ * looks like. An interrupted instruction may lie anywhere, that is what a jump through a bad
+ * pointer looks like. */
+static bool is_frame(const struct walk_space *space, const struct memory *memory, uint64_t address,
+                     bool exact)
+{
+    struct unwind_row row;
+    return exact || rule_cache_get(space->cache, address, false) != RULE_NONE ||
+           step_is_code(space, address - 1) ||
+           step_find_row(space, memory, address, false, &row) == UNWIND_OK;
 }
 
 /* A walk under way in quick mode. */
@@ -161,7 +174,7 @@ static __attribute__((noinline)) enum unwind_status quick_step_slow(const struct
     struct unwind_row row;
     struct regs regs;
     quick_to_regs(space->arch, at, &regs);
-    enum unwind_status status = step_find_row(space, at->pc, at->exact, &row);
+    enum unwind_status status = step_find_row(space, memory, at->pc, at->exact, &row);
     bool signal_frame = false;
     if (status == UNWIND_OK) {
         signal_frame = row.signal_frame;
@@ -274,14 +287,23 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
     void **address = output->addresses + output->count;
     uint64_t left = most;
 
+    size_t slot = (size_t)(rule_slot_of(&local, pc) - local.slot);
+    uint16_t nobody, *guess = &nobody;
     for (; left; left--) {
-        rule_t rule = rule_slot_get(rule_slot_of(&local, pc), pc ^ local.generation);
+        rule_t rule;
+        if (__builtin_expect(!rule_slot_holds(&local.slot[slot], pc ^ local.generation, &rule), 0))
+            rule = rule_guess_again(&local, pc, pc ^ local.generation, guess, &slot);
         unsigned kind = rule_kind(rule);
         if (__builtin_expect(kind != RULE_SP && kind != RULE_FP, 0))
             break;
         int64_t ra_words = terms.has_lr ? rule_ra_words(rule) : -1;
         int64_t fp_words = rule_fp_words(rule);
-        uint64_t cfa = (kind == RULE_SP ? sp : fp) + rule_cfa_words(rule) * terms.word;
+        uint64_t cfa = sp;
+        if (kind == RULE_FP) {
+            __asm__("" : "+r"(fp)); /* a branch: sp shall not wait for fp to come from memory */
+            cfa = fp;
+        }
+        cfa += rule_cfa_words(rule) * terms.word;
         uint64_t ra_at = cfa + (uint64_t)ra_words * terms.word;
         uint64_t fp_at = cfa + (uint64_t)fp_words * terms.word;
         if (__builtin_expect(cfa <= sp || ra_at - near.lo >= span || ra_words == 0, 0))
@@ -299,12 +321,10 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
             fp = near_word(&near, fp_at, terms);
         sp = cfa;
         pc = ra;
+        guess = &local.caller[slot];
+        slot = __atomic_load_n(guess, __ATOMIC_RELAXED);
         info = FW_FRAME_RETURN | (uint64_t)rule_method(rule) << 8;
-        if (__builtin_expect(pc == 0, 0)) {
-            left--;
-            break;
-        }
-    }
+    } /* the root's address, 0, has no rule either */
     if (left < most) {
         output->count += most - left;
         output->id = id;
@@ -332,6 +352,8 @@ quick_walk(const struct walk_space *space, const struct memory *memory, struct q
             if (at->pc == 0)
                 return UNWIND_ROOT;
         }
+        if (!is_frame(space, memory, at->pc, at->exact))
+            return UNWIND_NOT_CODE;
         if (walked >= max_walk || !output_frame(out, at->pc, at->exact, at->method))
             break;
         enum unwind_status status = quick_step(space, memory, at, out);
@@ -352,6 +374,8 @@ static enum unwind_status whole_walk(const struct walk_space *space, const struc
     uint32_t signal_frames = 0;
     for (uint64_t walked = 0;; walked++) {
         bool signal_frame;
+        if (!is_frame(space, memory, regs.r[arch->pc], exact))
+            return UNWIND_NOT_CODE;
         if (walked == max_walk || !output_frame(out, regs.r[arch->pc], exact, method))
             return UNWIND_OK;
         enum unwind_status status = walk_step(space, memory, exact, &regs, &method, &signal_frame);
@@ -402,7 +426,7 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
     }
     if (status == UNWIND_NEEDS_REGS) {
         struct regs whole = *regs;
-        regs_set(&whole, arch->pc, at.pc);
+        regs_set(&whole, arch->pc, step_code_address(space, regs->r[arch->pc]));
         out = output_begin(stack, options);
         status = whole_walk(space, memory, whole, exact, max_walk, &out);
     }

@@ -149,13 +149,20 @@ static void store(struct x86_state *state, struct x86_value address, struct x86_
     state->slot[state->slots++] = (struct x86_slot){address.reg, address.offset, value};
 }
 
-static struct x86_value load(const struct x86_state *state, struct x86_value address, int32_t word)
+/* The word at `address`, which goes to register `to`. When the run stored what `to` held at the
+ * beginning at a place counted from another register, the two may be one place. */
+static struct x86_value load(const struct x86_state *state, struct x86_value address, unsigned to,
+                             int32_t word)
 {
     if (address.how != X86_RELATIVE)
         return unknown;
-    for (unsigned i = 0; i < state->slots; i++)
-        if (overlaps(&state->slot[i], address, word))
-            return state->slot[i].offset == address.offset ? state->slot[i].value : unknown;
+    for (unsigned i = 0; i < state->slots; i++) {
+        const struct x86_slot *slot = &state->slot[i];
+        if (overlaps(slot, address, word))
+            return slot->offset == address.offset ? slot->value : unknown;
+        if (slot->reg != address.reg && slot->value.how == X86_RELATIVE && slot->value.reg == to)
+            return unknown;
+    }
     if (state->slots_lost)
         return unknown;
     return (struct x86_value){X86_WORD, address.reg, address.offset};
@@ -170,10 +177,10 @@ static void push(struct search *s, struct x86_state *state, struct x86_value val
     store(state, *sp, width == (unsigned)s->word ? value : unknown, s->word);
 }
 
-static struct x86_value pop(struct search *s, struct x86_state *state, unsigned width)
+static struct x86_value pop(struct search *s, struct x86_state *state, unsigned to, unsigned width)
 {
     struct x86_value *sp = &state->reg[X86_SP];
-    struct x86_value value = width == (unsigned)s->word ? load(state, *sp, s->word) : unknown;
+    struct x86_value value = width == (unsigned)s->word ? load(state, *sp, to, s->word) : unknown;
     *sp = plus(*sp, width);
     return value;
 }
@@ -198,7 +205,7 @@ static void push_all(struct search *s, struct x86_state *state)
 static void pop_all(struct search *s, struct x86_state *state)
 {
     for (uint8_t reg = X86_DI + 1; reg-- > X86_AX;) {
-        struct x86_value value = pop(s, state, (unsigned)s->word);
+        struct x86_value value = pop(s, state, reg, (unsigned)s->word);
         if (reg != X86_SP)
             state->reg[reg] = value;
     }
@@ -213,7 +220,7 @@ static void apply(struct search *s, struct x86_state *state, const struct x86_in
     switch (insn->kind) {
     case X86_PUSH: push(s, state, value_of(state, insn->reg), insn->width); break;
     case X86_POP:
-        value = pop(s, state, insn->width);
+        value = pop(s, state, insn->reg, insn->width);
         if (insn->reg < X86_REGS)
             reg[insn->reg] = value;
         break;
@@ -226,10 +233,10 @@ static void apply(struct search *s, struct x86_state *state, const struct x86_in
         break;
     case X86_LEAVE:
         reg[X86_SP] = reg[X86_BP];
-        reg[X86_BP] = pop(s, state, insn->width);
+        reg[X86_BP] = pop(s, state, X86_BP, insn->width);
         break;
     case X86_MOV: reg[insn->reg] = reg[insn->source]; break;
-    case X86_LOAD: reg[insn->reg] = load(state, address_of(state, insn), s->word); break;
+    case X86_LOAD: reg[insn->reg] = load(state, address_of(state, insn), insn->reg, s->word); break;
     case X86_STORE:
         store(state, address_of(state, insn), value_of(state, insn->source), s->word);
         break;
@@ -326,7 +333,7 @@ static void arrive(struct search *s, const struct x86_state *state)
 static void arrive_at_return(struct search *s, const struct x86_state *state)
 {
     struct x86_value sp = state->reg[X86_SP];
-    struct x86_value address = load(state, sp, s->word);
+    struct x86_value address = load(state, sp, X86_NO_REG, s->word);
     if (s->has_goal)
         return;
     if (address.how != X86_WORD || address.reg != sp.reg || address.offset != sp.offset)
@@ -356,9 +363,12 @@ static bool outside(const struct search *s, uint64_t at)
     return s->hi && (at < s->lo || at >= s->hi);
 }
 
-/* A call at `at` ends its function, as far as that can be told, so it may never come back. */
+/* A call at `at` ends its function, as far as that can be told, so it may never come back. That it
+ * does is given when the goal is the place behind it. */
 static bool may_not_return(const struct search *s, uint64_t at, uint64_t next)
 {
+    if (s->has_goal && next == s->goal)
+        return false;
     if (s->hi && !outside(s, at))
         return outside(s, next);
     return x86_may_be_function_end(s->image, next);
@@ -395,8 +405,9 @@ static void follow(struct search *s, uint64_t at, struct x86_state *state)
                 return;
             break;
         case X86_JUMP_INDIRECT:
-            /* Through a fixed place in a PLT it is the called function that goes on. */
-            if (x86_in_plt(s->image, at))
+            /* Through one fixed place (a PLT stub, a function pointer) another function goes on; a
+             * jump table has an index. */
+            if (insn.fixed || x86_in_plt(s->image, at))
                 arrive_at_return(s, state);
             return;
         case X86_JUMP:
@@ -417,7 +428,7 @@ static void follow(struct search *s, uint64_t at, struct x86_state *state)
     }
 }
 
-static bool run(struct search *s, uint64_t start)
+static enum x86_trace run(struct search *s, uint64_t start)
 {
     struct x86_state state;
     begin(&state);
@@ -427,7 +438,9 @@ static bool run(struct search *s, uint64_t start)
         state = last->state;
         follow(s, last->at, &state);
     }
-    return s->found && !s->contradiction;
+    if (s->contradiction)
+        return X86_TRACE_CONTRADICTION;
+    return s->found ? X86_TRACE_FOUND : X86_TRACE_NOTHING;
 }
 
 static void prepare(struct search *s, const struct unwind_image *image, uint64_t lo, uint64_t hi,
@@ -445,16 +458,16 @@ static void prepare(struct search *s, const struct unwind_image *image, uint64_t
     s->outcome = outcome;
 }
 
-bool x86_trace_to_return(const struct unwind_image *image, uint64_t start, uint64_t lo, uint64_t hi,
-                         struct x86_state *state)
+enum x86_trace x86_trace_to_return(const struct unwind_image *image, uint64_t start, uint64_t lo,
+                                   uint64_t hi, struct x86_state *state)
 {
     struct search s;
     prepare(&s, image, lo, hi, state);
     return run(&s, start);
 }
 
-bool x86_trace_to(const struct unwind_image *image, uint64_t lo, uint64_t hi, uint64_t goal,
-                  struct x86_state *state)
+enum x86_trace x86_trace_to(const struct unwind_image *image, uint64_t lo, uint64_t hi,
+                            uint64_t goal, struct x86_state *state)
 {
     struct search s;
     prepare(&s, image, lo, hi, state);

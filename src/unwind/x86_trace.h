@@ -39,16 +39,22 @@ struct x86_state {
     bool slots_lost; /* more was written than there is room for */
 };
 
+enum x86_trace {
+    X86_TRACE_NOTHING = 0,   /* no path led there */
+    X86_TRACE_FOUND,         /* *state is filled */
+    X86_TRACE_CONTRADICTION, /* paths disagree, or the return address was overwritten */
+};
+
 /* From `start` to the end of the function, which is at link-time [lo, hi) or, when hi is 0,
- * anywhere. True: *state is the one before the instruction that returns, or that leaves for another
+ * anywhere. *state is the one before the instruction that returns, or that leaves for another
  * function as if called. Registers that differ between paths are unknown. */
-bool x86_trace_to_return(const struct unwind_image *image, uint64_t start, uint64_t lo, uint64_t hi,
-                         struct x86_state *state);
+enum x86_trace x86_trace_to_return(const struct unwind_image *image, uint64_t start, uint64_t lo,
+                                   uint64_t hi, struct x86_state *state);
 
 /* From the function's first instruction `lo` to `goal`, before it is executed; never leaves
  * [lo, hi). */
-bool x86_trace_to(const struct unwind_image *image, uint64_t lo, uint64_t hi, uint64_t goal,
-                  struct x86_state *state);
+enum x86_trace x86_trace_to(const struct unwind_image *image, uint64_t lo, uint64_t hi,
+                            uint64_t goal, struct x86_state *state);
 
 /* The code bytes from `vaddr` on, from .text or one of the PLTs; failed when there are none. */
 struct reader x86_code_at(const struct unwind_image *image, uint64_t vaddr);

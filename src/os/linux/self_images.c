@@ -19,7 +19,7 @@ static struct unwind_section from_segment(uintptr_t bias, const ElfW(Phdr) * phd
     for (size_t i = 0; i < count; i++) {
         const ElfW(Phdr) *p = &phdrs[i];
         if (p->p_type == PT_LOAD && (p->p_flags & PF_R) && vaddr - p->p_vaddr < p->p_memsz)
-            return (struct unwind_section){(const uint8_t *)(bias + vaddr),
+            return (struct unwind_section){(const uint8_t *)(bias + (uintptr_t)vaddr),
                                            p->p_memsz - (size_t)(vaddr - p->p_vaddr), vaddr};
     }
     return (struct unwind_section){NULL, 0, 0};

@@ -1,0 +1,160 @@
+#!/bin/sh
+# run.sh BUILD [NAME]: measures every figure whose name begins with NAME and prints one line each:
+#
+#     name<TAB>ours<TAB>unit<TAB>peer<TAB>theirs<TAB>ratio<TAB>spread
+#
+# The sides of a figure are started in turn, so that what disturbs the machine disturbs all of them;
+# figures are medians over the turns, spread is the wider of both sides' interquartile ranges in
+# percent of its median. ratio > 1: ours is better. See README.md for what each figure means.
+set -eu
+bin=$1/bench
+tool=$1/src/framewalk
+only=${2:-}
+results=$1/bench/results
+mkdir -p "$results"
+tab=$(printf '\t')
+
+# wanted NAME...: whether one of these figures was asked for.
+wanted() {
+    for name in "$@"; do
+        case $name in
+        "$only"*) return 0 ;;
+        esac
+    done
+    return 1
+}
+
+# turns COUNT SIDE=COMMAND...: runs the commands in turn; SIDE's numbers go to results/SIDE. A side whose
+# program is not there, or fails, has none.
+turns() {
+    count=$1
+    shift
+    for side in "$@"; do
+        : >"$results/${side%%=*}"
+    done
+    while [ "$count" -gt 0 ]; do
+        count=$((count - 1))
+        for side in "$@"; do
+            command=${side#*=}
+            if command -v "${command%% *}" >/dev/null 2>&1; then
+                # shellcheck disable=SC2086 # a command and its arguments
+                timeout 120 $command >>"$results/${side%%=*}" || echo "failed: $command" >&2
+            fi
+        done
+    done
+}
+
+# figure NAME UNIT OURS PEER THEIRS [SCALE]: one line of the table; OURS and THEIRS are sides measured by
+# turns. SCALE multiplies both.
+figure() {
+    wanted "$1" || return 0
+    if [ ! -s "$results/$3" ]; then
+        printf '%s\tskip\t%s\t%s\t\t\tour side did not run\n' "$1" "$2" "$4"
+    elif [ ! -s "$results/$5" ]; then
+        printf '%s\t\t%s\t%s\tskip\t\t%s is not installed or failed\n' "$1" "$2" "$4" "$4"
+    else
+        set -- "$1" "$2" "$4" "$(middle "$3" "${6:-1}")" "$(middle "$5" "${6:-1}")"
+        echo "$1$tab$2$tab$3$tab$4 $5" | awk -F "$tab" '{
+            split($4, v, " ")
+            spread = v[2] > v[4] ? v[2] : v[4]
+            printf "%s\t%s\t%s\t%s\t%s\t%.2f\t%.0f%%\n", $1, v[1], $2, $3, v[3], v[1] ? v[3] / v[1] : 0, spread
+        }'
+    fi
+}
+
+# limit NAME UNIT OURS MOST: a figure of ours beside the most it may be.
+limit() {
+    echo "$4" >"$results/limit"
+    figure "$1" "$2" "$3" limit limit
+}
+
+# alone NAME UNIT OURS: a figure that nobody else has.
+alone() {
+    wanted "$1" && [ -s "$results/$3" ] || return 0
+    middle "$3" 1 | awk -v name="$1" -v unit="$2" '{ printf "%s\t%s\t%s\t-\t-\t-\t%.0f%%\n", name, $1, unit, $2 }'
+}
+
+# middle SIDE SCALE: median and interquartile range in percent.
+middle() {
+    sort -n "$results/$1" | awk -v scale="$2" '
+        { v[NR] = $1 }
+        function at(part,   i) { i = int(part * (NR - 1) + 1.5); return v[i] }
+        END { m = at(.5); printf "%.6g %.1f", m * scale, m ? 100 * (at(.75) - at(.25)) / m : 0 }'
+}
+
+if wanted capture.fp.30 capture.fp.30.frames; then
+    turns 9 "fp=$bin/bench_capture_fp ours" "fp-frames=$bin/bench_capture_fp ours-frames" \
+        "fp-loop=$bin/bench_capture_fp loop" "fp-absl=$bin/bench_capture_fp_absl" \
+        "fp-glibc=$bin/bench_capture_fp glibc"
+    figure capture.fp.30 ns fp loop fp-loop
+    figure capture.fp.30 ns fp absl fp-absl
+    figure capture.fp.30 ns fp glibc fp-glibc
+    figure capture.fp.30.frames ns fp-frames loop fp-loop
+    figure capture.fp.30.frames ns fp-frames absl fp-absl
+    figure capture.fp.30.frames ns fp-frames glibc fp-glibc
+fi
+
+if wanted capture.cfi.30 capture.cfi.30.addresses; then
+    turns 9 "cfi=$bin/bench_capture_cfi ours" "cfi-addresses=$bin/bench_capture_cfi ours-addresses" \
+        "cfi-libunwind=$bin/bench_capture_cfi_libunwind" "cfi-glibc=$bin/bench_capture_cfi glibc"
+    figure capture.cfi.30 ns cfi libunwind cfi-libunwind
+    figure capture.cfi.30 ns cfi glibc cfi-glibc
+    figure capture.cfi.30.addresses ns cfi-addresses libunwind cfi-libunwind
+fi
+
+if wanted capture.cfi.30.mixed; then
+    turns 5 "mixed=$bin/bench_capture_cfi mixed ours" "mixed-libunwind=$bin/bench_capture_cfi_libunwind mixed"
+    figure capture.cfi.30.mixed ns mixed libunwind mixed-libunwind
+fi
+
+if wanted capture.cfi.first; then
+    turns 41 "first=$bin/bench_capture_cfi first ours" \
+        "first-libunwind=$bin/bench_capture_cfi_libunwind first" \
+        "first-glibc=$bin/bench_capture_cfi first glibc"
+    figure capture.cfi.first us first libunwind first-libunwind 0.001
+    figure capture.cfi.first us first glibc first-glibc 0.001
+fi
+
+if wanted capture.threads.64 capture.threads.64.held; then
+    turns 9 "threads=$bin/bench_capture_threads ours" "threads-signal=$bin/bench_capture_threads signal"
+    figure capture.threads.64 us threads signal threads-signal
+    turns 3 "held50=$bin/bench_capture_threads held50" "held99=$bin/bench_capture_threads held99"
+    alone capture.threads.64.held.p50 us held50
+    alone capture.threads.64.held.p99 us held99
+fi
+
+if wanted names.lookup names.index; then
+    many=$bin/libbench_many.so
+    turns 5 "names=$bin/bench_names_lookup $many ours" "names-dladdr=$bin/bench_names_lookup $many dladdr" \
+        "names-index=$bin/bench_names_lookup $many index"
+    figure names.lookup ns names dladdr names-dladdr
+    limit names.lookup ns names 150
+    limit names.index.60000 ms names-index 100
+fi
+
+if wanted dump.256 dump.256.pause; then
+    : >"$results/target"
+    "$bin/bench_dump_target" >"$results/target" &
+    target=$!
+    trap 'kill "$target" 2>/dev/null || :' EXIT INT TERM
+    tries=0
+    until grep -q ready "$results/target"; do
+        tries=$((tries + 1))
+        [ "$tries" -le 100 ] || { echo "the target did not start" >&2; exit 1; }
+        sleep 0.1
+    done
+    if wanted dump.256; then
+        turns 9 "dump=$bin/bench_wall $tool dump $target" "dump-eu=$bin/bench_wall eu-stack -p $target"
+        echo "thread apply all bt" >"$results/gdb-commands"
+        turns 3 "dump-gdb=$bin/bench_wall gdb -batch -nx -p $target -x $results/gdb-commands"
+        figure dump.256 ms dump eu-stack dump-eu
+        figure dump.256 ms dump gdb dump-gdb
+    fi
+    if wanted dump.256.pause; then
+        turns 9 "pause=$bin/bench_dump_pause ours $target" "pause-bare=$bin/bench_dump_pause bare $target"
+        figure dump.256.pause us pause stop-copy-resume pause-bare
+    fi
+    kill "$target"
+    wait "$target" 2>/dev/null || :
+    trap - EXIT INT TERM
+fi

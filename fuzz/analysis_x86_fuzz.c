@@ -1,0 +1,36 @@
+/* Instruction analysis and trampoline recognition of x86 over arbitrary code. The first bytes
+ * choose the architecture, the address, and the function's bounds. */
+#include "base/reader.h"
+#include "unwind/analysis.h"
+
+static bool bounds(const struct unwind_image *image, uint64_t vaddr, uint64_t *lo, uint64_t *hi)
+{
+    const uint8_t *sizes = image->context;
+    *lo = vaddr - sizes[0];
+    *hi = vaddr + sizes[1];
+    return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct reader r = reader_over(data, size);
+    uint8_t how = reader_u8(&r);
+    uint16_t start = reader_u16(&r), entry = reader_u16(&r);
+    uint8_t sizes[2] = {reader_u8(&r), reader_u8(&r)};
+    if (r.failed)
+        return 0;
+    struct unwind_image image = {.arch = how & 1 ? &arch_x86_64 : &arch_i386,
+                                 .lo = 0x1000,
+                                 .hi = 0x1000 + reader_left(&r),
+                                 .entry = how & 2 ? 0x1000u + entry : 0,
+                                 .text = {r.pos, reader_left(&r), 0x1000},
+                                 .function_bounds = how & 4 ? bounds : NULL,
+                                 .context = sizes};
+    if (how & 8)
+        image.plt[0] = image.text;
+    struct unwind_row row;
+    analysis_find_x86(&image, 0x1000u + start, how & 16, &row);
+    sigframe_find_x86(&image, 0x1000u + start, &row);
+    return 0;
+}
