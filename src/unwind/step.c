@@ -152,7 +152,8 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
     status = caller_value(&a, ra_reg, &value);
     if (status != UNWIND_OK)
         return status;
-    bool in_register = row->reg[ra_reg].how == REG_UNSPECIFIED || row->reg[ra_reg].how == REG_SAME;
+    uint8_t how = row->reg[ra_reg].how; /* REG_IN_REG: vfork of x86_64 keeps it in rdi */
+    bool in_register = how == REG_UNSPECIFIED || how == REG_SAME || how == REG_IN_REG;
     value = step_code_address(space, value);
     /* A function that stands behind a call has overwritten its link register: information that
      * looks for its return address there is wrong. */
