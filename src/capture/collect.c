@@ -61,8 +61,10 @@ void collect_deal(struct collect_room *room, const struct fw_stack *from, struct
         if (from->omitted && tail > from->count - from->head)
             tail = from->count - from->head;
         head = to->capacity - tail;
-        if (from->omitted && head > from->head)
+        if (from->omitted && head > from->head) {
             head = from->head;
+            tail = to->capacity - head;
+        }
         to->omitted += from->count - head - tail;
         if (tail == 0) {
             to->omitted = 0;

@@ -103,6 +103,8 @@ static fw_error judge(struct job *job)
     if (job->options->only && !process->count)
         return process_fail(job->why, FW_ERR_NOT_FOUND, 0, "process %d has no thread %d",
                             (int)process->pid, (int)job->options->only);
+    if (job->ended && !live_choose_view(job->process))
+        return job_vanished(job);
     if (job->captured)
         return FW_OK;
     if (job->denied) {

@@ -27,7 +27,7 @@ struct job {
     struct tid_list late;  /* asked to stop, have not yet */
     struct snapshot_arena arena, deep;
     uint64_t breath; /* trace_clock() when the processor was last offered to others */
-    size_t denied, captured;
+    size_t denied, captured, ended; /* threads */
     pid_t denied_tid;
 };
 

@@ -107,6 +107,9 @@ bool job_settle_failure(struct job *job, size_t index, const struct snapshot *sn
     pid_t tid = thread->thread.id;
     fw_unavailable reason = snapshot->unavailable;
     if (snapshot->status != TRACE_TIMEOUT && has_ended(job, tid)) {
+        job->ended++;
+        if (tid == job->process->view)
+            live_choose_view(job->process);
         if (snapshot->asked && tid != job->process->pid)
             trace_abandon(job->process->pid, trace_clock() + ASLEEP_WAIT_NS);
         if (tid != job->process->pid)
@@ -178,6 +181,7 @@ bool job_capture_one(struct job *job, pid_t tid)
         return false;
     struct snapshot_want want = {.stack_bytes = job->options->stack_bytes};
     bool more = job_look_at(job, thread), keep = more;
+    job->ended += !more;
     for (int i = 0; more && i < MAX_TRIES; i++) {
         struct snapshot snapshot;
         struct snapshot_arena *arena = arena_for(job, &want);

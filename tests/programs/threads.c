@@ -1,13 +1,12 @@
 /*
  * A program of many threads whose stacks are known: each argument "KIND:DEPTH" starts one thread
- * that calls recurse() DEPTH times and then stays in wait_KIND(). Prints "ready" and its id when all
- * are there.
+ * that calls recurse() DEPTH times and then stays in wait_KIND(). Prints "ready" and its id when
+ * all are there.
  *
- *     futex    waits on a condition             nanosleep  sleeps again and again, counts early ends
- *     pipe     reads from a pipe                spin       computes
- *     altstack sleeps in a signal handler on another stack
- *     churn    starts and joins short threads   usr1       takes queued real-time signals, counts
- *     vfork    waits for a child in uninterruptible sleep
+ *     futex    waits on a condition             nanosleep  sleeps again and again, counts early
+ * ends pipe     reads from a pipe                spin       computes altstack sleeps in a signal
+ * handler on another stack churn    starts and joins short threads   usr1       takes queued
+ * real-time signals, counts vfork    waits for a child in uninterruptible sleep
  *
  * "exit-main" ends the main thread and leaves the others. Otherwise main waits in wait_main() for
  * standard input: 'c' prints the count of signals and of early ends, end of file ends the program.
@@ -143,9 +142,9 @@ NOINLINE static void wait_vfork(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} kinds[] = {{"futex", wait_futex},       {"nanosleep", wait_nanosleep}, {"pipe", wait_pipe},
-             {"spin", wait_spin},         {"altstack", wait_altstack},   {"churn", wait_churn},
-             {"usr1", wait_usr1},         {"vfork", wait_vfork}};
+} kinds[] = {{"futex", wait_futex}, {"nanosleep", wait_nanosleep}, {"pipe", wait_pipe},
+             {"spin", wait_spin},   {"altstack", wait_altstack},   {"churn", wait_churn},
+             {"usr1", wait_usr1},   {"vfork", wait_vfork}};
 
 /* Not a tail call, and different at every depth. */
 NOINLINE static int recurse(int depth, void (*run)(void))
