@@ -72,7 +72,7 @@ static bool read_maps(struct fw_process *process)
         return false;
     }
     if (stale)
-        rule_cache_clear(&process->cache);
+        rule_cache_clear(process->cache);
     return true;
 }
 

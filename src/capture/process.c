@@ -14,7 +14,7 @@ enum {
     DEFAULT_STACK = 256 * 1024,
     MAX_STACK = 64 * 1024 * 1024,
     DEFAULT_TIMEOUT_MS = 500,
-    CACHE_SLOTS = 4096,
+    CACHE_BITS = 12, /* of the rule cache */
 };
 
 fw_error process_fail(struct fw_failure *why, fw_error code, int os_error, const char *format, ...)
@@ -86,7 +86,7 @@ bool process_walk(struct fw_process *process, struct fw_process_thread *thread,
         .arch = arch,
         .find_image = images_find,
         .context = &process->images,
-        .cache = &process->cache,
+        .cache = process->cache,
         .pac_mask = pac_mask,
         .is_code = images_is_code,
     };
@@ -118,9 +118,10 @@ static struct fw_process *process_new(void)
     struct fw_process *process = calloc(1, sizeof *process);
     if (!process)
         return NULL;
-    process->cache.mask = CACHE_SLOTS - 1;
-    process->cache.slot = calloc(CACHE_SLOTS, sizeof *process->cache.slot);
-    if (!process->cache.slot) {
+    process->cache = calloc(1, RULE_CACHE_SIZE(CACHE_BITS));
+    if (process->cache)
+        rule_cache_init(process->cache, CACHE_BITS);
+    if (!process->cache) {
         free(process);
         return NULL;
     }
@@ -173,7 +174,7 @@ void fw_process_close(struct fw_process *process)
     free(process->scratch);
     images_free(&process->images);
     core_close(process->core);
-    free(process->cache.slot);
+    free(process->cache);
     free(process->executable);
     free(process->command);
     free(process);
