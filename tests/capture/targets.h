@@ -36,6 +36,17 @@
 #define UNDER_TSAN 0
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+#define UNDER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
+#endif
+#endif
+#ifndef UNDER_ASAN
+#define UNDER_ASAN 0
+#endif
+
 /* A function of a section of its own: the linker knows where it begins and ends. */
 #define KNOWN(name)                                                                                \
     extern const char __start_known_##name[] __attribute__((visibility("hidden")));                \

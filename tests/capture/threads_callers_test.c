@@ -47,9 +47,15 @@ static void check_round(struct caller *caller, size_t count)
     unsigned whole = 0;
     for (size_t i = 0; i < count && i < CAPACITY; i++) {
         const struct fw_stack *stack = &caller->threads[i].stack;
-        for (unsigned j = 0; j < caller->targets; j++)
-            whole += caller->threads[i].id == targets[j].id && stack->end == FW_END_ROOT &&
-                     FRAMES_IN(stack, known_caller) == 1 && FRAMES_IN(stack, target_main) == 1;
+        for (unsigned j = 0; j < caller->targets; j++) {
+            if (caller->threads[i].id != targets[j].id)
+                continue;
+            if (stack->end == FW_END_ROOT && FRAMES_IN(stack, known_caller) == 1 &&
+                FRAMES_IN(stack, target_main) == 1)
+                whole++;
+            else
+                print_stack(&caller->threads[i]);
+        }
     }
     caller->missing += caller->targets - whole;
 }
@@ -162,12 +168,14 @@ static int capture_in_child(void)
  */
 static void forked_children(void **state)
 {
-    (void)state;
-    if (UNDER_TSAN) /* does not let a forked child make threads */
+    bool busy = *state != NULL;
+    if (UNDER_TSAN || (UNDER_ASAN && busy)) /* their own locks do not survive the fork */
         skip();
     begin_targets();
-    callers[1] = (struct caller){.rounds = 40, .targets = TARGETS};
+    callers[1] = (struct caller){.rounds = busy ? 40 : 1, .targets = TARGETS};
     pthread_create(&callers[1].thread, NULL, call, &callers[1]);
+    if (!busy)
+        pthread_join(callers[1].thread, NULL);
     int bad = 0;
     for (int i = 0; i < 5; i++) {
         pid_t child = fork();
@@ -177,7 +185,8 @@ static void forked_children(void **state)
         waitpid(child, &status, 0);
         bad += status != 0;
     }
-    pthread_join(callers[1].thread, NULL);
+    if (busy)
+        pthread_join(callers[1].thread, NULL);
     end_targets();
     assert_int_equal(bad, 0);
     assert_int_equal(callers[1].failed, 0);
@@ -233,7 +242,8 @@ int main(void)
         cmocka_unit_test_prestate(callers_at_once, &two),
         cmocka_unit_test_prestate(callers_at_once, &four),
         cmocka_unit_test(threads_come_and_go),
-        cmocka_unit_test(forked_children),
+        cmocka_unit_test_prestate(forked_children, NULL),
+        cmocka_unit_test_prestate(forked_children, &two),
         cmocka_unit_test(signal_storm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
