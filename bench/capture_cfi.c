@@ -1,6 +1,7 @@
 /*
  * capture.cfi.30: 30 frames of this thread through code without frame pointers, everything warm.
- * Sides: ours, ours-addresses, glibc. With "first" in front: the first capture of a fresh process.
+ * Sides: ours, ours-addresses, glibc. With "first" in front: the first capture of a fresh process;
+ * with "mixed": of stacks that change from one capture to the next.
  */
 #include <execinfo.h>
 #include <stdbool.h>
@@ -32,7 +33,7 @@ static void glibc(void)
 }
 
 static void (*side)(void);
-static bool first;
+static bool first, mixed;
 
 static void measure(void)
 {
@@ -44,12 +45,14 @@ static void measure(void)
     }
     struct fw_stack stack = {.frames = frames, .capacity = BENCH_DEPTH};
     bench_require(fw_capture(&stack, 0), BENCH_DEPTH, "frames");
-    printf("%.2f\n", bench_ns(side, side == glibc ? 200 : 10000));
+    const unsigned calls = side == glibc ? 200 : 10000;
+    printf("%.2f\n", mixed ? bench_mixed_ns(side, calls / 2500 + 1) : bench_ns(side, calls));
 }
 
 int main(int argc, char **argv)
 {
     first = argc > 2 && strcmp(argv[1], "first") == 0;
+    mixed = argc > 2 && strcmp(argv[1], "mixed") == 0;
     const char *name = argc > 1 ? argv[argc - 1] : "ours";
     side = strcmp(name, "glibc") == 0            ? glibc
            : strcmp(name, "ours-addresses") == 0 ? ours_addresses

@@ -10,7 +10,7 @@
 #include "bench.h"
 
 static void *addresses[BENCH_DEPTH];
-static bool first;
+static bool first, mixed;
 
 static void libunwind(void)
 {
@@ -27,12 +27,13 @@ static void measure(void)
         return;
     }
     bench_require(unw_backtrace(addresses, BENCH_DEPTH), BENCH_DEPTH, "frames");
-    printf("%.2f\n", bench_ns(libunwind, 10000));
+    printf("%.2f\n", mixed ? bench_mixed_ns(libunwind, 5) : bench_ns(libunwind, 10000));
 }
 
 int main(int argc, char **argv)
 {
     first = argc > 1 && strcmp(argv[1], "first") == 0;
+    mixed = argc > 1 && strcmp(argv[1], "mixed") == 0;
     bench_now();
     bench_at_depth(measure);
     return 0;

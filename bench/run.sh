@@ -64,9 +64,14 @@ figure() {
 
 # limit NAME UNIT OURS MOST: a figure of ours beside the most it may be.
 limit() {
-    wanted "$1" || return 0
     echo "$4" >"$results/limit"
     figure "$1" "$2" "$3" limit limit
+}
+
+# alone NAME UNIT OURS: a figure that nobody else has.
+alone() {
+    wanted "$1" && [ -s "$results/$3" ] || return 0
+    middle "$3" 1 | awk -v name="$1" -v unit="$2" '{ printf "%s\t%s\t%s\t-\t-\t-\t%.0f%%\n", name, $1, unit, $2 }'
 }
 
 # middle SIDE SCALE: median and interquartile range in percent.
@@ -77,15 +82,16 @@ middle() {
         END { m = at(.5); printf "%.6g %.1f", m * scale, m ? 100 * (at(.75) - at(.25)) / m : 0 }'
 }
 
-if wanted capture.fp.30 capture.fp.30.addresses; then
-    turns 9 "fp=$bin/bench_capture_fp ours" "fp-addresses=$bin/bench_capture_fp ours-addresses" \
+if wanted capture.fp.30 capture.fp.30.frames; then
+    turns 9 "fp=$bin/bench_capture_fp ours" "fp-frames=$bin/bench_capture_fp ours-frames" \
         "fp-loop=$bin/bench_capture_fp loop" "fp-absl=$bin/bench_capture_fp_absl" \
         "fp-glibc=$bin/bench_capture_fp glibc"
     figure capture.fp.30 ns fp loop fp-loop
     figure capture.fp.30 ns fp absl fp-absl
     figure capture.fp.30 ns fp glibc fp-glibc
-    figure capture.fp.30.addresses ns fp-addresses loop fp-loop
-    figure capture.fp.30.addresses ns fp-addresses absl fp-absl
+    figure capture.fp.30.frames ns fp-frames loop fp-loop
+    figure capture.fp.30.frames ns fp-frames absl fp-absl
+    figure capture.fp.30.frames ns fp-frames glibc fp-glibc
 fi
 
 if wanted capture.cfi.30 capture.cfi.30.addresses; then
@@ -96,8 +102,13 @@ if wanted capture.cfi.30 capture.cfi.30.addresses; then
     figure capture.cfi.30.addresses ns cfi-addresses libunwind cfi-libunwind
 fi
 
+if wanted capture.cfi.30.mixed; then
+    turns 5 "mixed=$bin/bench_capture_cfi mixed ours" "mixed-libunwind=$bin/bench_capture_cfi_libunwind mixed"
+    figure capture.cfi.30.mixed ns mixed libunwind mixed-libunwind
+fi
+
 if wanted capture.cfi.first; then
-    turns 61 "first=$bin/bench_capture_cfi first ours" \
+    turns 41 "first=$bin/bench_capture_cfi first ours" \
         "first-libunwind=$bin/bench_capture_cfi_libunwind first" \
         "first-glibc=$bin/bench_capture_cfi first glibc"
     figure capture.cfi.first us first libunwind first-libunwind 0.001
@@ -108,8 +119,8 @@ if wanted capture.threads.64 capture.threads.64.held; then
     turns 9 "threads=$bin/bench_capture_threads ours" "threads-signal=$bin/bench_capture_threads signal"
     figure capture.threads.64 us threads signal threads-signal
     turns 3 "held50=$bin/bench_capture_threads held50" "held99=$bin/bench_capture_threads held99"
-    limit capture.threads.64.held.p50 us held50 20
-    limit capture.threads.64.held.p99 us held99 100
+    alone capture.threads.64.held.p50 us held50
+    alone capture.threads.64.held.p99 us held99
 fi
 
 if wanted names.lookup names.index; then
@@ -122,6 +133,7 @@ if wanted names.lookup names.index; then
 fi
 
 if wanted dump.256 dump.256.pause; then
+    : >"$results/target"
     "$bin/bench_dump_target" >"$results/target" &
     target=$!
     trap 'kill "$target" 2>/dev/null || :' EXIT INT TERM

@@ -1,5 +1,5 @@
-/* wall COMMAND...: milliseconds that a command takes from its start to its end; its output is
- * dropped. */
+/* wall COMMAND...: milliseconds that a command takes from its start to its end, when it succeeds;
+ * its output is dropped. */
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +23,9 @@ int main(int argc, char **argv)
     int status;
     if (child < 0 || waitpid(child, &status, 0) != child)
         return 2;
-    printf("%.3f\n", (double)(bench_now() - start) / 1e6);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    const double elapsed_ms = (double)(bench_now() - start) / 1e6;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return 1;
+    printf("%.3f\n", elapsed_ms);
+    return 0;
 }

@@ -26,7 +26,7 @@ shift 2
         if (section == "") next
         if (section ~ /^\./) {
             if ($0 ~ /^[0-9a-f]+ g/) home[name] = object ":" section
-            else own[object ":" name] = object ":" section
+            else { own[object ":" name] = object ":" section; if (name in root) home[name] = object ":" section }
         }
         next
     }

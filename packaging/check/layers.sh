@@ -3,7 +3,7 @@
 # no header of the project is included by a path that goes up.
 set -eu
 cd "$1"
-order="base arch object unwind os capture names dwarf symmap demangle symbolicate report watch collector cli"
+order="base arch object unwind os capture dwarf symmap demangle symbolicate report watch collector cli"
 
 grep -rn --include='*.[ch]' --include='*.cc' '^ *# *include *"' . | awk -v order="$order" '
     BEGIN { n = split(order, names, " "); for (i = 1; i <= n; i++) rank[names[i]] = i }

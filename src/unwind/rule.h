@@ -17,6 +17,11 @@
  * words, `check` and `rule`, read and written with relaxed atomics; check = key ^ rule * odd
  * constant, so a reader that sees halves of two writes finds a mismatch and looks the row up
  * instead.
+ *
+ * Beside each slot stands a guess, the slot in which the caller's rule was found last. A walk that
+ * follows guesses loads the next rule while the return address is still on its way from the stack;
+ * the check word then tells whether the guess was right. A wrong or torn guess costs time, never a
+ * frame.
  */
 #ifndef UNWIND_RULE_H
 #define UNWIND_RULE_H
@@ -70,17 +75,20 @@ struct rule_cache {
     uint64_t generation;    /* mixed into keys: a step makes every older entry unreachable */
     uint64_t mask;          /* slots - 1; slots is a power of two */
     struct rule_slot *slot; /* zeroed at first */
+    uint16_t *caller;       /* guess of each slot, so at most 2^16 slots */
 };
 
-/* Bytes that a cache of 2^bits slots and its slots take together. */
+/* Bytes that a cache of 2^bits slots, its slots and its guesses take together; bits <= 16. */
 #define RULE_CACHE_SIZE(bits)                                                                      \
-    (sizeof(struct rule_cache) + ((size_t)1 << (bits)) * sizeof(struct rule_slot))
+    (sizeof(struct rule_cache) +                                                                   \
+     ((size_t)1 << (bits)) * (sizeof(struct rule_slot) + sizeof(uint16_t)))
 
 /* Lays an empty cache out in zeroed memory of RULE_CACHE_SIZE(bits) bytes. */
 static inline void rule_cache_init(struct rule_cache *cache, unsigned bits)
 {
     cache->mask = ((uint64_t)1 << bits) - 1;
     cache->slot = (struct rule_slot *)(cache + 1);
+    cache->caller = (uint16_t *)(cache->slot + cache->mask + 1);
 }
 
 /* Forgets everything. Thread-safe and async-signal-safe. */
@@ -116,11 +124,17 @@ static inline uint64_t rule_check(uint64_t key, rule_t rule)
     return key ^ rule * 0xD6E8FEB86659FD93u;
 }
 
+/* Whether the slot holds the rule of `key`; *rule is only to be used then. */
+static inline bool rule_slot_holds(const struct rule_slot *slot, uint64_t key, rule_t *rule)
+{
+    *rule = __atomic_load_n(&slot->rule, __ATOMIC_RELAXED);
+    return __atomic_load_n(&slot->check, __ATOMIC_RELAXED) == rule_check(key, *rule);
+}
+
 static inline rule_t rule_slot_get(const struct rule_slot *slot, uint64_t key)
 {
-    rule_t rule = __atomic_load_n(&slot->rule, __ATOMIC_RELAXED);
-    uint64_t check = __atomic_load_n(&slot->check, __ATOMIC_RELAXED);
-    return __builtin_expect(check == rule_check(key, rule), 1) ? rule : RULE_NONE;
+    rule_t rule;
+    return __builtin_expect(rule_slot_holds(slot, key, &rule), 1) ? rule : RULE_NONE;
 }
 
 /* RULE_NONE (0) when the address is not there. */
@@ -132,6 +146,23 @@ static inline rule_t rule_cache_get(const struct rule_cache *cache, uint64_t add
     return __builtin_expect(rule != RULE_NONE, 1)
                ? rule
                : rule_slot_get(rule_slot_other(cache, slot), key);
+}
+
+/* The rule of `address` when the guess was wrong; *slot becomes the number of its slot, which
+ * `guess` learns. RULE_NONE when it is not there. */
+static inline rule_t rule_guess_again(const struct rule_cache *cache, uint64_t address,
+                                      uint64_t key, uint16_t *guess, size_t *slot)
+{
+    struct rule_slot *at = rule_slot_of(cache, address);
+    rule_t rule = rule_slot_get(at, key);
+    if (rule == RULE_NONE) {
+        at = rule_slot_other(cache, at);
+        rule = rule_slot_get(at, key);
+    }
+    *slot = (size_t)(at - cache->slot);
+    if (rule != RULE_NONE)
+        __atomic_store_n(guess, (uint16_t)*slot, __ATOMIC_RELAXED);
+    return rule;
 }
 
 /* Takes an empty slot of the two, else the first one, whose old rule moves to the second. */

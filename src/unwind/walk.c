@@ -287,14 +287,23 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
     void **address = output->addresses + output->count;
     uint64_t left = most;
 
+    size_t slot = (size_t)(rule_slot_of(&local, pc) - local.slot);
+    uint16_t nobody, *guess = &nobody;
     for (; left; left--) {
-        rule_t rule = rule_slot_get(rule_slot_of(&local, pc), pc ^ local.generation);
+        rule_t rule;
+        if (__builtin_expect(!rule_slot_holds(&local.slot[slot], pc ^ local.generation, &rule), 0))
+            rule = rule_guess_again(&local, pc, pc ^ local.generation, guess, &slot);
         unsigned kind = rule_kind(rule);
         if (__builtin_expect(kind != RULE_SP && kind != RULE_FP, 0))
             break;
         int64_t ra_words = terms.has_lr ? rule_ra_words(rule) : -1;
         int64_t fp_words = rule_fp_words(rule);
-        uint64_t cfa = (kind == RULE_SP ? sp : fp) + rule_cfa_words(rule) * terms.word;
+        uint64_t cfa = sp;
+        if (kind == RULE_FP) {
+            __asm__("" : "+r"(fp)); /* a branch: sp shall not wait for fp to come from memory */
+            cfa = fp;
+        }
+        cfa += rule_cfa_words(rule) * terms.word;
         uint64_t ra_at = cfa + (uint64_t)ra_words * terms.word;
         uint64_t fp_at = cfa + (uint64_t)fp_words * terms.word;
         if (__builtin_expect(cfa <= sp || ra_at - near.lo >= span || ra_words == 0, 0))
@@ -312,12 +321,10 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
             fp = near_word(&near, fp_at, terms);
         sp = cfa;
         pc = ra;
+        guess = &local.caller[slot];
+        slot = __atomic_load_n(guess, __ATOMIC_RELAXED);
         info = FW_FRAME_RETURN | (uint64_t)rule_method(rule) << 8;
-        if (__builtin_expect(pc == 0, 0)) {
-            left--;
-            break;
-        }
-    }
+    } /* the root's address, 0, has no rule either */
     if (left < most) {
         output->count += most - left;
         output->id = id;
@@ -419,7 +426,7 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
     }
     if (status == UNWIND_NEEDS_REGS) {
         struct regs whole = *regs;
-        regs_set(&whole, arch->pc, at.pc);
+        regs_set(&whole, arch->pc, step_code_address(space, regs->r[arch->pc]));
         out = output_begin(stack, options);
         status = whole_walk(space, memory, whole, exact, max_walk, &out);
     }
