@@ -3,8 +3,9 @@
  * expression that they lead to, evaluated. Besides memory safety it checks what a row promises: its
  * range covers the address, its expressions lie inside the section, and index and scan agree.
  *
- * Input: byte 0 architecture and byte order, bytes 1..4 sizes of .eh_frame_hdr and .eh_frame (the
- * rest is .debug_frame), bytes 5..12 a value for registers and addresses, then the sections.
+ * Input: byte 0 architecture, byte order and known bases; bytes 1..4 sizes of .eh_frame_hdr and
+ * .eh_frame (the rest is .debug_frame), bytes 5..8 their addresses, bytes 9..16 a value for
+ * registers and addresses; then the sections.
  */
 #include <stdlib.h>
 
@@ -120,14 +121,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct reader r = reader_over(data, size);
     uint8_t flags = reader_u8(&r);
     uint16_t header_size = reader_u16(&r), eh_size = reader_u16(&r);
+    uint16_t header_vaddr = reader_u16(&r), eh_vaddr = reader_u16(&r);
     uint64_t seed = reader_u64(&r);
     if (r.failed)
         return 0;
     struct unwind_image image = {.arch = archs[flags & 3], .big_endian = flags & 4};
     image.got_vaddr = flags & 8 ? 0x1800 : 0;
     image.text_vaddr = flags & 16 ? 0x400 : 0;
-    image.eh_frame_hdr = take(&r, header_size, 0x1000);
-    image.eh_frame = take(&r, eh_size, 0x2000);
+    image.eh_frame_hdr = take(&r, header_size, header_vaddr);
+    image.eh_frame = take(&r, eh_size, eh_vaddr);
     image.debug_frame = take(&r, reader_left(&r), 0);
 
     struct unwind_image indexed = image;
@@ -142,7 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (debug)
         cfi_index_ranges(debug, look_up_range, &search);
     look_up(&image, &indexed, seed, seed);
-    look_up(&image, &indexed, 0x2000, seed);
+    look_up(&image, &indexed, eh_vaddr, seed);
     evaluate(&image, (struct span){image.debug_frame.data, image.debug_frame.size}, seed);
     cfi_index_destroy(eh);
     cfi_index_destroy(debug);

@@ -4,8 +4,10 @@
  * A live process is read with ptrace: each thread is stopped, its registers and stack bytes copied
  * in bulk, and released; the walk happens afterwards. The process is left exactly as found: what
  * was stopped stays stopped, signals are not lost. These functions allocate; none is
- * async-signal-safe. One fw_process is used from one thread at a time, and by the thread that
- * opened it (ptrace belongs to a thread).
+ * async-signal-safe. One fw_process is used from one thread at a time.
+ *
+ * ptrace reports each stop to this program as a change of a child: while a capture runs, another
+ * thread must not reap with waitpid(-1), and a SIGCHLD handler sees calls without a child.
  */
 #ifndef FRAMEWALK_PROCESS_H
 #define FRAMEWALK_PROCESS_H
@@ -31,14 +33,15 @@ FW_API void fw_process_close(struct fw_process *process);
 struct fw_process_options {
     size_t size;          /* sizeof(struct fw_process_options) */
     uint32_t max_frames;  /* per thread; 0 = 1024 */
-    uint32_t stack_bytes; /* of stack copied per thread while it is stopped; 0 = 256 KB. Deeper
-                             parts are read afterwards from the running process only with
-                             `consistent`, else the stack ends with FW_END_BAD_MEMORY */
+    uint32_t stack_bytes; /* of stack copied per thread while it is stopped; 0 = 256 KB. A thread
+                             whose walk needs more (deep recursion, a signal handler on another
+                             stack) is stopped and copied again, up to 64 MB */
     uint32_t timeout_ms;  /* bound for one thread to stop; 0 = 500 */
     bool consistent;      /* stop all threads first, release them together: one moment for all */
     uint8_t reserved[3];  /* zero */
     fw_thread_id only;    /* this thread alone; 0 = all */
-    /* Called after each thread (done of total); may be NULL. */
+    /* Called after each thread (done of total), on a thread of the library while the caller
+     * waits; may be NULL. */
     void (*progress)(void *context, size_t done, size_t total);
     void *context;
 };
@@ -54,7 +57,9 @@ struct fw_process_thread {
 };
 
 /* Captures. The result belongs to `process`, until the next capture or close. Threads that start or
- * end meanwhile are followed: no thread that lived through the whole capture is missing. */
+ * end meanwhile are followed: no thread that lived through the whole capture is missing. On an
+ * error *threads holds what was captured until then: FW_ERR_VANISHED, the process ended meanwhile;
+ * FW_ERR_TRUNCATED, the core has no stack of any thread; FW_ERR_PERMISSION, none may be traced. */
 FW_API fw_error fw_process_capture(struct fw_process *process,
                                    const struct fw_process_options *options,
                                    const struct fw_process_thread **threads, size_t *count,
@@ -84,7 +89,11 @@ struct fw_process_info {
     int32_t pid;
     const char *executable; /* path as the process sees it */
     const char *arch;       /* "x86_64", ... */
-    const char *command;    /* command line, arguments separated by spaces */
+    const char *command;    /* command line, arguments separated by spaces; a core has its first 80
+                               bytes */
+    bool truncated;         /* core: the file ends before its contents do */
+    uint8_t reserved[7];
+    uint64_t missing_bytes; /* of memory that the core says it holds, and does not */
 };
 FW_API void fw_process_describe(const struct fw_process *process, struct fw_process_info *info);
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HEADER_SEARCH = 4096 }; /* mappings */
+
 static bool has_file(const struct mapping *mapping)
 {
     return mapping->path[0] == '/';
@@ -98,12 +100,12 @@ void images_free(struct images *images)
     *images = (struct images){0};
 }
 
-/* The address of the ELF header of the file that `mapping` shows a part of, as far as it is mapped;
- * 0 when it is not. */
-static uint64_t header_address(const struct images *images, const struct mapping *mapping)
+uint64_t images_header_address(const struct images *images, const struct mapping *mapping)
 {
     const struct maps *maps = &images->maps;
-    for (size_t i = (size_t)(mapping - maps->list) + 1; i-- > 0;) {
+    size_t last = (size_t)(mapping - maps->list) + 1,
+           first = last > HEADER_SEARCH ? last - HEADER_SEARCH : 0;
+    for (size_t i = last; i-- > first;) {
         const struct mapping *m = &maps->list[i];
         if (!same_file(m, mapping) && has_file(m))
             break;
@@ -141,7 +143,7 @@ static void file_open(const struct images *images, const struct mapping *mapping
         file->object = images->source.open(images->source.context, mapping, &proven);
     if (file->object && proven)
         return;
-    base = header_address(images, mapping);
+    base = images_header_address(images, mapping);
     struct object *memory = open_memory(images, mapping, base);
     if (file->object && memory && same_build(file->object, memory)) {
         object_close(memory);
@@ -164,7 +166,7 @@ static struct image_file *file_of(struct images *images, const struct mapping *m
         if (!file->from_memory)
             return file;
         if (!base)
-            base = header_address(images, mapping);
+            base = images_header_address(images, mapping);
         if (file->base == base)
             return file;
     }
@@ -223,6 +225,22 @@ static bool in_executable_segment(const struct object *object, uint64_t vaddr)
             return true;
     }
     return false;
+}
+
+bool images_read_file(struct images *images, uint64_t address, void *to, size_t size)
+{
+    const struct mapping *mapping = maps_find(&images->maps, address);
+    uint64_t bias;
+    if (!mapping || !has_file(mapping))
+        return false;
+    const struct image_file *file = file_of(images, mapping);
+    if (!file || !file->object || !bias_of(file->object, mapping, false, &bias))
+        return false;
+    struct span bytes = object_at(file->object, address - bias);
+    if (bytes.size < size)
+        return false;
+    memcpy(to, bytes.data, size);
+    return true;
 }
 
 static struct object *file_debug(struct images *images, struct image_file *file)

@@ -75,4 +75,10 @@ bool images_is_code(void *images, uint64_t address);
 /* False when the address is in no executable mapping of a file. */
 bool images_symbol(struct images *images, const struct fw_frame *frame, struct fw_symbol *symbol);
 
+/* Bytes of the file mapped at the address, as the file has them. */
+bool images_read_file(struct images *images, uint64_t address, void *to, size_t size);
+/* The address of the ELF header of the file that `mapping` (one of images->maps) shows a part of,
+ * as far as it is mapped; 0 when it is not. */
+uint64_t images_header_address(const struct images *images, const struct mapping *mapping);
+
 #endif

@@ -103,6 +103,8 @@ static fw_error judge(struct job *job)
     if (job->options->only && !process->count)
         return process_fail(job->why, FW_ERR_NOT_FOUND, 0, "process %d has no thread %d",
                             (int)process->pid, (int)job->options->only);
+    if (job->ended && !live_choose_view(job->process))
+        return job_vanished(job);
     if (job->captured)
         return FW_OK;
     if (job->denied) {
@@ -121,24 +123,30 @@ static fw_error judge(struct job *job)
 static void *run(void *argument)
 {
     struct job *job = argument;
+    trace_begin_thread();
     job->error = job->options->consistent ? job_capture_group(job) : capture_each(job);
     if (job->error == FW_OK)
         job->error = judge(job);
     return NULL;
 }
 
-/* Runs the job on a thread of its own that takes none of the program's signals. */
+/* Runs the job on a thread of its own that takes none of the program's signals. Each stop raises
+ * SIGCHLD; blocked here, it does not wake this thread in the middle of a pause. */
 static bool run_apart(struct job *job)
 {
-    sigset_t all, before;
+    sigset_t all, child, before;
     pthread_t thread;
     sigfillset(&all);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&thread, NULL, run, job);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error)
         return false;
+    pthread_sigmask(SIG_BLOCK, &child, NULL);
     pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return true;
 }
 

@@ -26,7 +26,8 @@ struct job {
     struct tid_list seen;  /* sorted: threads that were looked at */
     struct tid_list late;  /* asked to stop, have not yet */
     struct snapshot_arena arena, deep;
-    size_t denied, captured;
+    uint64_t breath; /* trace_clock() when the processor was last offered to others */
+    size_t denied, captured, ended; /* threads */
     pid_t denied_tid;
 };
 

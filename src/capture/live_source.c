@@ -71,7 +71,7 @@ static bool read_maps(struct fw_process *process)
         errno = ENOMEM;
         return false;
     }
-    if (stale && process->cache)
+    if (stale)
         rule_cache_clear(process->cache);
     return true;
 }

@@ -107,6 +107,9 @@ bool job_settle_failure(struct job *job, size_t index, const struct snapshot *sn
     pid_t tid = thread->thread.id;
     fw_unavailable reason = snapshot->unavailable;
     if (snapshot->status != TRACE_TIMEOUT && has_ended(job, tid)) {
+        job->ended++;
+        if (tid == job->process->view)
+            live_choose_view(job->process);
         if (snapshot->asked && tid != job->process->pid)
             trace_abandon(job->process->pid, trace_clock() + ASLEEP_WAIT_NS);
         if (tid != job->process->pid)
@@ -122,6 +125,18 @@ bool job_settle_failure(struct job *job, size_t index, const struct snapshot *sn
     return true;
 }
 
+/* Offers the processor to others now and then, so that our turn does not run out while a thread is
+ * stopped. */
+static void breathe(struct job *job)
+{
+    enum { TURN_NS = 1000 * 1000 };
+    uint64_t now = trace_clock();
+    if (now - job->breath < TURN_NS)
+        return;
+    trace_nap();
+    job->breath = trace_clock();
+}
+
 /* Stops one thread, copies it and lets it go. */
 static void take_one(struct job *job, struct fw_process_thread *thread,
                      const struct snapshot_want *want, struct snapshot_arena *arena,
@@ -132,6 +147,7 @@ static void take_one(struct job *job, struct fw_process_thread *thread,
     bool asleep = thread->thread.state == 'D';
     uint64_t bound = asleep ? ASLEEP_WAIT_NS : (uint64_t)job->options->timeout_ms * 1000000u;
     arena->used = 0;
+    breathe(job);
     snapshot_begin(snapshot, tid);
     snapshot_wait(snapshot, snapshot->asked + bound);
     snapshot_copy(snapshot, maps, want, arena);
@@ -165,6 +181,7 @@ bool job_capture_one(struct job *job, pid_t tid)
         return false;
     struct snapshot_want want = {.stack_bytes = job->options->stack_bytes};
     bool more = job_look_at(job, thread), keep = more;
+    job->ended += !more;
     for (int i = 0; more && i < MAX_TRIES; i++) {
         struct snapshot snapshot;
         struct snapshot_arena *arena = arena_for(job, &want);

@@ -14,7 +14,7 @@ enum {
     DEFAULT_STACK = 256 * 1024,
     MAX_STACK = 64 * 1024 * 1024,
     DEFAULT_TIMEOUT_MS = 500,
-    CACHE_BITS = 12,
+    CACHE_BITS = 12, /* of the rule cache */
 };
 
 fw_error process_fail(struct fw_failure *why, fw_error code, int os_error, const char *format, ...)
@@ -121,6 +121,10 @@ static struct fw_process *process_new(void)
     process->cache = calloc(1, RULE_CACHE_SIZE(CACHE_BITS));
     if (process->cache)
         rule_cache_init(process->cache, CACHE_BITS);
+    if (!process->cache) {
+        free(process);
+        return NULL;
+    }
     return process;
 }
 

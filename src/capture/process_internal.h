@@ -19,7 +19,7 @@ struct fw_process {
     const struct arch *arch; /* NULL until known */
     char *executable, *command;
     struct images images;
-    struct rule_cache *cache; /* NULL: every rule is decoded each time */
+    struct rule_cache *cache;
 
     struct fw_process_thread *threads; /* the last capture */
     size_t count, capacity;

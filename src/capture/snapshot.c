@@ -1,6 +1,7 @@
 #include "capture/snapshot.h"
 
 #include "os/linux/procfs.h"
+#include "os/linux/regset.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -152,10 +153,11 @@ void snapshot_asleep(struct snapshot *snapshot, int tasks, pid_t tid, const stru
 {
     *snapshot = (struct snapshot){.trace.tid = tid, .status = TRACE_TIMEOUT, .arch = arch};
     snapshot->unavailable = FW_UNAVAILABLE_UNINTERRUPTIBLE;
-    uint64_t sp, pc, sp_after, pc_after, switches, switches_after;
+    struct procfs_syscall before, after;
+    uint64_t switches, switches_after;
     if (!procfs_switches(tasks, tid, &switches))
         return;
-    enum procfs_place place = procfs_thread_syscall(tasks, tid, &sp, &pc);
+    enum procfs_place place = procfs_thread_syscall(tasks, tid, &before);
     if (place == PROCFS_DENIED || place == PROCFS_GONE) {
         fail(snapshot, place == PROCFS_DENIED ? TRACE_DENIED : TRACE_GONE);
         return;
@@ -163,11 +165,13 @@ void snapshot_asleep(struct snapshot *snapshot, int tasks, pid_t tid, const stru
     if (place != PROCFS_ASLEEP || !arch)
         return;
     size_t used = arena->used;
-    regs_set(&snapshot->regs, arch->sp, sp);
-    regs_set(&snapshot->regs, arch->pc, pc);
+    if (before.in_call)
+        regset_from_arguments(arch, before.argument, &snapshot->regs);
+    regs_set(&snapshot->regs, arch->sp, before.sp);
+    regs_set(&snapshot->regs, arch->pc, before.pc);
     copy_memory(snapshot, tid, maps, want, arena);
-    if (procfs_thread_syscall(tasks, tid, &sp_after, &pc_after) != PROCFS_ASLEEP ||
-        sp_after != sp || pc_after != pc || !procfs_switches(tasks, tid, &switches_after) ||
+    if (procfs_thread_syscall(tasks, tid, &after) != PROCFS_ASLEEP || after.sp != before.sp ||
+        after.pc != before.pc || !procfs_switches(tasks, tid, &switches_after) ||
         switches_after != switches) {
         memset(snapshot->range, 0, sizeof snapshot->range);
         arena->used = used;

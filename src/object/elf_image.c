@@ -13,7 +13,8 @@
 enum {
     IMAGE_LIMIT = 256 << 20,
     CHUNK = 1 << 20,
-    PAGE = 4096, /* the smallest page size of the supported systems */
+    PAGE = 4096,             /* the smallest page size of the supported systems */
+    HEADERS_LIMIT = 1 << 20, /* bytes of program headers; real images have under 1 KB */
 };
 
 typedef bool (*image_read)(void *context, uint64_t address, void *to, size_t size);
@@ -56,10 +57,11 @@ static fw_error read_headers(struct object *object, image_read read, void *conte
     fw_error error = elf_parse_header(object, (struct span){bytes, size}, &header, why);
     if (error != FW_OK)
         return error;
-    if (header.phnum == 0 || header.phnum >= PN_XNUM)
-        return object_fail(why, FW_ERR_CORRUPT, 0, base, object->label,
-                           "image with %u program headers", header.phnum);
     size_t table_size = (size_t)header.phnum * header.phentsize;
+    if (header.phnum == 0 || header.phnum >= PN_XNUM || table_size > HEADERS_LIMIT)
+        return object_fail(why, FW_ERR_CORRUPT, 0, base, object->label,
+                           "image with %u program headers of %u bytes", header.phnum,
+                           header.phentsize);
     uint8_t *table = malloc(table_size ? table_size : 1);
     if (!table)
         return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");

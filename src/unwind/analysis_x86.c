@@ -106,7 +106,7 @@ static bool is_process_entry(const struct unwind_image *image, uint64_t vaddr, b
 static bool through_got(const struct unwind_image *image, const struct x86_insn *insn)
 {
     return insn->reg == X86_NO_REG && insn->memory &&
-           (insn->fixed || (!is_64(image) && insn->base == X86_BX));
+           (insn->fixed || (!is_64(image) && insn->base == X86_BX && insn->index == X86_NO_REG));
 }
 
 /* The instructions of a stub, its `count` first ones without endbr, and where they stand. */

@@ -42,8 +42,9 @@ static bool read_header(const struct unwind_image *image, struct header *h)
     const struct unwind_section *section = &image->eh_frame_hdr;
     if (!section->data)
         return false;
-    struct cfi_table table = {.arch = image->arch, .section = section, .swap = image->big_endian};
-    struct cfi_bases bases = {.text = image->text_vaddr, .data = section->vaddr};
+    struct cfi_table table = {.arch = image->arch,
+                              .section = section,
+                              .bases = {.text = image->text_vaddr, .data = section->vaddr}};
     unsigned address_size = image->arch->pointer_size;
     struct reader r = reader_over(section->data, section->size);
     r.swap = image->big_endian;
@@ -52,8 +53,8 @@ static bool read_header(const struct unwind_image *image, struct header *h)
     h->encoding = reader_u8(&r);
     uint64_t eh_frame;
     if (version != 1 || count_encoding == PE_OMIT || h->encoding == PE_OMIT ||
-        !cfi_pointer(&table, &r, frame_encoding, address_size, &bases, &eh_frame) ||
-        !cfi_pointer(&table, &r, count_encoding, address_size, &bases, &h->count))
+        !cfi_pointer(&table, &r, frame_encoding, address_size, &eh_frame) ||
+        !cfi_pointer(&table, &r, count_encoding, address_size, &h->count))
         return false;
     h->width = fixed_width(h->encoding, image->arch);
     if (h->width == 0 || h->encoding & PE_INDIRECT || (h->encoding & PE_RELATIVE) > PE_DATAREL ||

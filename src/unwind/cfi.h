@@ -29,7 +29,7 @@ enum {
     PE_PCREL = 0x10,
     PE_TEXTREL = 0x20,
     PE_DATAREL = 0x30,
-    PE_FUNCREL = 0x40,
+    PE_FUNCREL = 0x40, /* to the function: cannot say where the function itself starts */
     PE_ALIGNED = 0x50,
     PE_RELATIVE = 0x70,
 
@@ -39,7 +39,7 @@ enum {
 
 /* What encoded pointers can be relative to. 0: not known, such a pointer cannot be read. */
 struct cfi_bases {
-    uint64_t text, data, function;
+    uint64_t text, data;
 };
 
 /* One .eh_frame or .debug_frame. */
@@ -78,7 +78,7 @@ struct cfi_table cfi_table_of(const struct unwind_image *image, bool debug_frame
 
 /* Reads a pointer. `address_size` is that of PE_ABSPTR. False: cannot be read, or is indirect. */
 bool cfi_pointer(const struct cfi_table *table, struct reader *r, uint8_t encoding,
-                 unsigned address_size, const struct cfi_bases *bases, uint64_t *value);
+                 unsigned address_size, uint64_t *value);
 
 /* Reads the entry at *offset and moves *offset behind it. `fde->cie` must come from an earlier call
  * for the same table, or be zero: entries of one CIE often stand together, so it is kept. BROKEN:

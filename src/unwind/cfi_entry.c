@@ -46,16 +46,15 @@ static void align_to(const struct cfi_table *table, struct reader *r, unsigned s
 }
 
 bool cfi_pointer(const struct cfi_table *table, struct reader *r, uint8_t encoding,
-                 unsigned address_size, const struct cfi_bases *bases, uint64_t *value)
+                 unsigned address_size, uint64_t *value)
 {
     uint64_t base = 0;
     bool known = true;
     switch (encoding & PE_RELATIVE) {
     case PE_ABSPTR: break;
     case PE_PCREL: base = table->section->vaddr + reader_offset(r); break;
-    case PE_TEXTREL: known = (base = bases->text) != 0; break;
-    case PE_DATAREL: known = (base = bases->data) != 0; break;
-    case PE_FUNCREL: known = (base = bases->function) != 0; break;
+    case PE_TEXTREL: known = (base = table->bases.text) != 0; break;
+    case PE_DATAREL: known = (base = table->bases.data) != 0; break;
     case PE_ALIGNED: align_to(table, r, address_size); break;
     default: known = false; break;
     }
@@ -210,15 +209,15 @@ static bool read_fde(const struct cfi_table *table, struct reader *r, struct cfi
     const struct cfi_cie *cie = &fde->cie;
     uint64_t size;
     reader_skip(r, cie->segment_size);
-    if (!cfi_pointer(table, r, cie->fde_encoding, cie->address_size, &table->bases, &fde->lo))
+    if (!cfi_pointer(table, r, cie->fde_encoding, cie->address_size, &fde->lo))
         return false;
     size = read_format(r, cie->fde_encoding, cie->address_size);
     if (cie->augmented)
         reader_skip(r, reader_uleb(r));
     if (table->arch->id == ARCH_ARM)
         fde->lo &= ~(uint64_t)1; /* Thumb */
-    if (r->failed || size > UINT32_MAX || __builtin_add_overflow(fde->lo, size, &fde->hi))
-        return false; /* no function has 4 GB */
+    if (r->failed || size > INT32_MAX || __builtin_add_overflow(fde->lo, size, &fde->hi))
+        return false; /* no function has 2 GB */
     fde->program = *r;
     return true;
 }

@@ -257,10 +257,8 @@ static void advance_by(struct machine *m, uint64_t delta)
 
 static void set_location(struct machine *m, struct reader *r)
 {
-    struct cfi_bases bases = m->table->bases;
-    bases.function = m->fde->lo;
     uint64_t loc;
-    if (cfi_pointer(m->table, r, m->fde->cie.fde_encoding, m->fde->cie.address_size, &bases, &loc))
+    if (cfi_pointer(m->table, r, m->fde->cie.fde_encoding, m->fde->cie.address_size, &loc))
         advance_to(m, m->table->arch->id == ARCH_ARM ? loc & ~(uint64_t)1 : loc);
 }
 

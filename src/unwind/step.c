@@ -152,10 +152,12 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
     status = caller_value(&a, ra_reg, &value);
     if (status != UNWIND_OK)
         return status;
-    bool in_register = row->reg[ra_reg].how == REG_UNSPECIFIED || row->reg[ra_reg].how == REG_SAME;
+    uint8_t ra_how = row->reg[ra_reg].how;
+    bool in_register = ra_how == REG_UNSPECIFIED || ra_how == REG_SAME || ra_how == REG_IN_REG;
     value = step_code_address(space, value);
     /* A function that stands behind a call has overwritten its link register: information that
-     * looks for its return address there is wrong. */
+     * looks for its return address there is wrong. (Innermost, any register may hold it: vfork() of
+     * x86_64 keeps it in rdi.) */
     if (in_register && !exact && value == regs->r[arch->pc])
         return UNWIND_BAD_INFO;
     regs_set(&caller, arch->pc, value);

@@ -425,7 +425,7 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
     }
     if (status == UNWIND_NEEDS_REGS) {
         struct regs whole = *regs;
-        regs_set(&whole, arch->pc, at.pc);
+        regs_set(&whole, arch->pc, step_code_address(space, regs->r[arch->pc]));
         out = output_begin(stack, options);
         status = whole_walk(space, memory, whole, exact, max_walk, &out);
     }

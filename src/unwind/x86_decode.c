@@ -280,18 +280,20 @@ static void read_memory_16(struct decoding *d)
 static void read_memory(struct decoding *d, uint8_t rm)
 {
     struct x86_insn *insn = d->insn;
-    uint8_t base = rm;
-    bool index = false;
+    uint8_t base = rm, index = X86_NO_REG, scale = 0;
     if (rm == 4) {
         uint8_t sib = reader_u8(&d->code);
         base = sib & 7;
-        index = (sib >> 3 & 7) != 4 || (d->rex & 2);
+        index = (uint8_t)((sib >> 3 & 7) | (d->rex & 2) << 2);
+        scale = sib >> 6;
+        if (index == X86_SP)
+            index = X86_NO_REG;
     }
     int64_t displacement = 0;
     if (d->mod == 0 && base == 5) {
         displacement = (int32_t)reader_u32(&d->code);
-        insn->fixed = !index && !d->segment;
         base = X86_NO_REG;
+        insn->fixed = index == X86_NO_REG && !d->segment;
     } else {
         base |= (uint8_t)((d->rex & 1) << 3);
         if (d->mod == 1)
@@ -299,9 +301,19 @@ static void read_memory(struct decoding *d, uint8_t rm)
         else if (d->mod == 2)
             displacement = (int32_t)reader_u32(&d->code);
     }
-    bool simple = base != X86_NO_REG && !index && !d->segment && !d->address_short && !d->vex;
-    insn->base = simple ? base : X86_NO_REG;
     insn->value = displacement;
+    insn->segment = d->segment || d->address_short;
+    if (insn->segment)
+        return;
+    insn->base = base;
+    insn->index = index;
+    insn->scale = scale;
+}
+
+/* The memory operand is a register plus a displacement. */
+static bool is_plain(const struct x86_insn *insn)
+{
+    return insn->base != X86_NO_REG && insn->index == X86_NO_REG;
 }
 
 static void read_modrm(struct decoding *d)
@@ -568,16 +580,17 @@ static void classify_mov(struct decoding *d)
     struct x86_insn *insn = d->insn;
     bool load = d->opcode == 0x8b;
     if (!full_width(d)) {
-        if (d->mod != 3 && !load) {
+        if (d->mod != 3 && !load && is_plain(insn)) {
             set(insn, X86_STORE, X86_NO_REG);
             insn->source = X86_NO_REG;
         }
     } else if (d->mod == 3) {
         set(insn, X86_MOV, load ? d->reg : d->rm);
         insn->source = load ? d->rm : d->reg;
+    } else if (!is_plain(insn)) {
+        return;
     } else if (load) {
-        if (insn->base != X86_NO_REG)
-            set(insn, X86_LOAD, d->reg);
+        set(insn, X86_LOAD, d->reg);
     } else {
         set(insn, X86_STORE, X86_NO_REG);
         insn->source = d->reg;
@@ -646,7 +659,7 @@ static void classify_high(struct decoding *d, int64_t immediate)
     case 0x8d:
         if (d->mod == 3)
             set(insn, X86_TRAP, X86_NO_REG);
-        else if (insn->base != X86_NO_REG && full_width(d))
+        else if (is_plain(insn) && full_width(d))
             set(insn, X86_LEA, d->reg);
         break;
     case 0x8f:
@@ -668,10 +681,10 @@ static void classify_high(struct decoding *d, int64_t immediate)
         break;
     case 0xc6:
     case 0xc7:
-        if (d->mod != 3) {
+        if (d->mod != 3 && is_plain(insn)) {
             set(insn, X86_STORE, X86_NO_REG);
             insn->source = X86_NO_REG;
-        } else if (d->opcode == 0xc7 && (d->reg & 7) == 7) {
+        } else if (d->mod == 3 && d->opcode == 0xc7 && (d->reg & 7) == 7) {
             set_branch(insn, X86_BRANCH, immediate); /* xbegin */
             insn->writes = bit(X86_AX);
         }
@@ -768,8 +781,11 @@ static void classify(struct decoding *d, int64_t immediate)
 
 bool x86_decode(struct reader code, bool is_64, struct x86_insn *insn)
 {
-    *insn = (struct x86_insn){
-        .reg = X86_NO_REG, .source = X86_NO_REG, .base = X86_NO_REG, .width = is_64 ? 8 : 4};
+    *insn = (struct x86_insn){.reg = X86_NO_REG,
+                              .source = X86_NO_REG,
+                              .base = X86_NO_REG,
+                              .index = X86_NO_REG,
+                              .width = is_64 ? 8 : 4};
     struct reader whole = code;
     if (reader_left(&code) > MAX_LENGTH)
         code = reader_sub(&whole, MAX_LENGTH);

@@ -45,14 +45,17 @@ enum x86_kind {
 };
 
 struct x86_insn {
-    uint8_t length;  /* bytes, 1 .. 15 */
-    uint8_t kind;    /* enum x86_kind */
-    uint8_t reg;     /* destination, or what is pushed */
-    uint8_t source;  /* X86_MOV, X86_STORE */
-    uint8_t base;    /* register that the memory operand counts from; X86_NO_REG when there is no
-                        memory operand, or one that is not simply register + displacement */
+    uint8_t length; /* bytes, 1 .. 15 */
+    uint8_t kind;   /* enum x86_kind */
+    uint8_t reg;    /* destination, or what is pushed */
+    uint8_t source; /* X86_MOV, X86_STORE */
+    uint8_t base;   /* memory operand: base register; X86_NO_REG when there is none. The address is
+                       base + (index << scale) + value */
+    uint8_t index;  /* memory operand: index register or X86_NO_REG */
+    uint8_t scale;
     uint8_t width;   /* bytes that push and pop move */
     bool memory;     /* has a memory operand */
+    bool segment;    /* the memory operand counts from fs or gs; base and index are not given */
     bool fixed;      /* the memory operand is at a fixed or pc-relative address */
     uint16_t writes; /* general registers that get a value not described by `kind` */
     int64_t value;   /* displacement or immediate, see `kind` */

@@ -2,9 +2,8 @@
  * Every row of every FDE of real binaries, compared with what `readelf --debug-dump=frames-interp`
  * (binutils) says; and the three ways of searching compared with each other.
  *
- * test_cfi_compare FILE... compares those files instead of the usual ones.
+ * test_cfi_compare [--debug-frame] FILE... compares those files instead of the usual ones.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -13,10 +12,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "unwind/elf_sections.h"
+#include "object/object.h"
 #include "unwind/sources.h"
 
 enum { COLUMNS_MAX = 96, CELL_MAX = 24, REPORTED_MAX = 10 };
@@ -238,17 +238,19 @@ static bool have_readelf(void)
 /* False when the file is absent. */
 static bool compare_file(const char *path, bool debug_frame)
 {
-    struct elf_file elf;
-    if (!elf_open(&elf, path)) {
+    struct object *object;
+    if (object_open(path, &object, NULL) != FW_OK) {
         print_message("[   SKIP   ] %s: absent\n", path);
         return false;
     }
-    struct comparison c = {.path = path, .image = &elf.image, .debug_frame = debug_frame};
-    struct cfi_index *index = cfi_index_build(&elf.image, debug_frame);
+    struct unwind_image image;
+    object_unwind_image(object, NULL, &image);
+    struct comparison c = {.path = path, .image = &image, .debug_frame = debug_frame};
+    struct cfi_index *index = cfi_index_build(&image, debug_frame);
     if (debug_frame)
-        elf.image.debug_index = index;
-    else if (!elf.image.eh_frame_hdr.data)
-        elf.image.eh_index = index;
+        image.debug_index = index;
+    else if (!image.eh_frame_hdr.data)
+        image.eh_index = index;
     char command[PATH_MAX + 64];
     snprintf(command, sizeof command, "LC_ALL=C readelf -wNF '%s' 2>/dev/null", path);
     FILE *output = popen(command, "r");
@@ -256,19 +258,23 @@ static bool compare_file(const char *path, bool debug_frame)
     compare_with_readelf(&c, output);
     pclose(output);
     print_message("%s: %s of %s: %lu FDEs, %lu rows, %lu register rules compared, %lu differ\n",
-                  path, debug_frame ? ".debug_frame" : ".eh_frame", elf.image.arch->name, c.fdes,
+                  path, debug_frame ? ".debug_frame" : ".eh_frame", image.arch->name, c.fdes,
                   c.rows, c.registers, c.differences);
     cfi_index_destroy(index);
-    elf_close(&elf);
+    object_close(object);
     assert_int_equal(c.differences, 0);
     assert_true(c.rows > 0);
     return true;
 }
 
 static const char *const system_files[] = {
-    "/lib/x86_64-linux-gnu/libc.so.6",          "/lib64/ld-linux-x86-64.so.2",
-    "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib32/libc.so.6",
-    "/usr/aarch64-linux-gnu/lib/libc.so.6",     "/lib/aarch64-linux-gnu/libc.so.6",
+    "/lib/x86_64-linux-gnu/libc.so.6",
+    "/lib/aarch64-linux-gnu/libc.so.6",
+    "/lib64/ld-linux-x86-64.so.2",
+    "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+    "/usr/bin/python3",
+    "/usr/lib32/libc.so.6",
+    "/usr/aarch64-linux-gnu/lib/libc.so.6",
 };
 
 static const char *const recorded_files[] = {
@@ -419,11 +425,14 @@ static void search_range(void *context, uint64_t lo, uint64_t hi)
 static void header_index_and_scan_agree(void **state)
 {
     (void)state;
-    struct elf_file elf;
-    if (!elf_open(&elf, system_files[0]) && !elf_open(&elf, system_files[5]))
+    struct object *object;
+    if (object_open(system_files[0], &object, NULL) != FW_OK &&
+        object_open(system_files[1], &object, NULL) != FW_OK)
         skip();
-    struct ways ways = {.header = elf.image, .index = elf.image, .linear = elf.image};
-    struct cfi_index *index = cfi_index_build(&elf.image, false);
+    struct unwind_image image;
+    object_unwind_image(object, NULL, &image);
+    struct ways ways = {.header = image, .index = image, .linear = image};
+    struct cfi_index *index = cfi_index_build(&image, false);
     assert_non_null(index);
     ways.index.eh_index = index;
     ways.index.eh_frame_hdr.data = ways.linear.eh_frame_hdr.data = NULL;
@@ -431,13 +440,14 @@ static void header_index_and_scan_agree(void **state)
     print_message("%lu addresses by header and index, %lu of them by scan\n", ways.count,
                   ways.linear_count);
     cfi_index_destroy(index);
-    elf_close(&elf);
+    object_close(object);
 }
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
-        compare_file(argv[i], strstr(argv[i], ".debug") != NULL);
+    bool debug_frame = argc > 1 && !strcmp(argv[1], "--debug-frame");
+    for (int i = 1 + debug_frame; i < argc; i++)
+        compare_file(argv[i], debug_frame);
     if (argc > 1)
         return 0;
     const struct CMUnitTest tests[] = {

@@ -70,7 +70,7 @@ ssize_t procfs_read(int dir, const char *path, char *text, size_t size)
     if (fd < 0)
         return -1;
     size_t length = 0;
-    ssize_t n;
+    ssize_t n = 0;
     while (length < size - 1) {
         n = read(fd, text + length, size - 1 - length);
         if (n < 0 && errno == EINTR)
@@ -187,7 +187,7 @@ void procfs_wait_channel(int tasks, pid_t tid, char *text, size_t size)
     text[strcspn(text, "\n")] = 0;
 }
 
-enum procfs_place procfs_parse_syscall(const char *text, uint64_t *sp, uint64_t *pc)
+enum procfs_place procfs_parse_syscall(const char *text, struct procfs_syscall *syscall)
 {
     if (!strncmp(text, "running", 7))
         return PROCFS_RUNNING;
@@ -206,18 +206,19 @@ enum procfs_place procfs_parse_syscall(const char *text, uint64_t *sp, uint64_t 
     }
     if (n != 3 && n != 9)
         return PROCFS_GONE;
-    *sp = value[n - 2];
-    *pc = value[n - 1];
+    *syscall = (struct procfs_syscall){.sp = value[n - 2], .pc = value[n - 1], .in_call = n == 9};
+    if (syscall->in_call)
+        memcpy(syscall->argument, value + 1, sizeof syscall->argument);
     return PROCFS_ASLEEP;
 }
 
-enum procfs_place procfs_thread_syscall(int tasks, pid_t tid, uint64_t *sp, uint64_t *pc)
+enum procfs_place procfs_thread_syscall(int tasks, pid_t tid, struct procfs_syscall *syscall)
 {
     char path[PATH_SIZE], text[256];
     snprintf(path, sizeof path, "%d/syscall", (int)tid);
     if (procfs_read(tasks, path, text, sizeof text) <= 0)
         return errno == EACCES || errno == EPERM ? PROCFS_DENIED : PROCFS_GONE;
-    return procfs_parse_syscall(text, sp, pc);
+    return procfs_parse_syscall(text, syscall);
 }
 
 bool procfs_parse_status(const char *text, const char *key, int base, uint64_t *value)

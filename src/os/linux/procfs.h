@@ -25,9 +25,15 @@ struct procfs_stat {
 /* How /proc/PID/task/TID/syscall describes a thread. */
 enum procfs_place {
     PROCFS_RUNNING, /* on a processor or ready: nothing known */
-    PROCFS_ASLEEP,  /* in the kernel: sp and pc are those it will return with */
+    PROCFS_ASLEEP,  /* in the kernel: the registers are those it will return with */
     PROCFS_DENIED,
     PROCFS_GONE,
+};
+
+struct procfs_syscall {
+    uint64_t sp, pc;
+    uint64_t argument[6]; /* registers of the call's arguments, as they still are */
+    bool in_call;         /* else it sleeps in a fault or the like, and `argument` is not filled */
 };
 
 struct tid_list {
@@ -57,8 +63,8 @@ bool procfs_thread_stat(int tasks, pid_t tid, struct procfs_stat *stat);
 /* The kernel function that the thread waits in, "" when it runs or nobody tells. */
 void procfs_wait_channel(int tasks, pid_t tid, char *text, size_t size);
 
-enum procfs_place procfs_parse_syscall(const char *text, uint64_t *sp, uint64_t *pc);
-enum procfs_place procfs_thread_syscall(int tasks, pid_t tid, uint64_t *sp, uint64_t *pc);
+enum procfs_place procfs_parse_syscall(const char *text, struct procfs_syscall *syscall);
+enum procfs_place procfs_thread_syscall(int tasks, pid_t tid, struct procfs_syscall *syscall);
 
 /* How often the thread was switched off its processor: unchanged means that it did not run between
  * two looks at it while it was asleep. False when nobody tells. */

@@ -31,6 +31,12 @@ struct trace {
     int signal; /* to hand back at the release */
 };
 
+/* To be called on the thread that traces, before anything else. */
+void trace_begin_thread(void);
+
+/* Leaves the processor to others for a moment. */
+void trace_nap(void);
+
 /* Nanoseconds of a clock that only goes forward. */
 uint64_t trace_clock(void);
 

@@ -21,4 +21,7 @@ const struct arch *regset_arch(size_t size);
 /* False when there are too few bytes. */
 bool regset_decode(const struct arch *arch, struct reader reader, struct regs *regs);
 
+/* Sets those registers that a system call's six arguments tell of and the call leaves alone. */
+void regset_from_arguments(const struct arch *arch, const uint64_t *argument, struct regs *regs);
+
 #endif

@@ -1,0 +1,58 @@
+# bash completion for framewalk
+# shellcheck shell=bash
+
+# Processes that may be dumped: ids, with the program's name for the eye when there are several.
+# Process 2 and its children are the kernel's own threads.
+_framewalk_pids() {
+    local pid parent name
+    while read -r pid parent name; do
+        [[ $pid == "$1"* && $pid != 2 && $parent != 2 ]] && COMPREPLY+=("$pid ($name)")
+    done < <(ps -u "$(id -u)" -o pid=,ppid=,comm= 2>/dev/null)
+    # One left: the id alone is what belongs on the command line.
+    if ((${#COMPREPLY[@]} == 1)); then
+        COMPREPLY=("${COMPREPLY[0]%% *}")
+    fi
+}
+
+_framewalk_dump() {
+    local cur=$1 prev=$2
+    case $prev in
+    --format) mapfile -t COMPREPLY < <(compgen -W 'text json collapsed' -- "$cur") && return ;;
+    --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") && return ;;
+    --thread | --depth | --seconds | --hz) return ;;
+    --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
+    --exe | --output | -o) mapfile -t COMPREPLY < <(compgen -f -- "$cur") && return ;;
+    esac
+    case $cur in
+    -*)
+        mapfile -t COMPREPLY < <(compgen -W '--thread --depth --full --consistent --seconds --hz --exe
+            --sysroot --format --json --collapsed --output --no-fold --no-names --no-demangle
+            --verbose --color --help' -- "$cur")
+        ;;
+    '' | [0-9]*) _framewalk_pids "$cur" ;;
+    *)
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        ;;
+    esac
+}
+
+_framewalk() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    COMPREPLY=()
+    if [[ $cur == '=' ]]; then # --format=json comes as three words
+        cur=
+    elif [[ $prev == '=' ]]; then
+        prev=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W 'dump help --help --version' -- "$cur")
+        return
+    fi
+    case ${COMP_WORDS[1]} in
+    dump) _framewalk_dump "$cur" "$prev" ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump help' -- "$cur") ;;
+    esac
+}
+
+complete -F _framewalk framewalk

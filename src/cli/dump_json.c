@@ -1,0 +1,232 @@
+/*
+ * JSON, as docs/dump-json.md specifies it: change the two together, and raise `version` when a
+ * reader could notice.
+ *
+ * A thread is encoded when its turn comes, so that memory holds one thread and not the dump.
+ * Addresses are strings: JSON numbers lose bits past 2^53.
+ */
+#include "cli/frame_text.h"
+
+#include "cli/cli.h"
+#include "cli/utf8.h"
+#include "demangle/demangle.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+enum { VERSION = 1 };
+
+static json_t *text_or_null(const char *text)
+{
+    char repaired[DEMANGLE_TEXT_SIZE];
+    if (text == NULL)
+        return json_null();
+    utf8_repair(text, repaired, sizeof(repaired));
+    return json_string(repaired);
+}
+
+static json_t *hex(uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "0x%" PRIx64, value);
+    return json_string(text);
+}
+
+static json_t *number(uint64_t value)
+{
+    return json_integer((json_int_t)(value > INT64_MAX ? INT64_MAX : value));
+}
+
+static json_t *hex_bytes(const uint8_t *bytes, size_t size)
+{
+    char text[2 * 64 + 1] = "";
+    if (size == 0)
+        return json_null();
+    for (size_t i = 0; i < size && i < 64; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    return json_string(text);
+}
+
+/* Sets, taking `value` over; false when out of memory. */
+static bool set(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
+}
+
+static json_t *encode_frame(struct frame_names *names, const struct fw_frame *frame)
+{
+    struct frame_text text;
+    json_t *object = json_object();
+    if (object == NULL || !frame_describe(names, frame, &text)) {
+        json_decref(object);
+        return NULL;
+    }
+    const struct fw_symbol *symbol = &text.symbol;
+    bool function = text.subject == FRAME_FUNCTION;
+    bool ok = set(object, "address", hex(frame->address));
+    ok &= set(object, "kind", json_string(frame->kind == FW_FRAME_EXACT ? "exact" : "return"));
+    ok &= set(object, "method", json_string(fw_method_text((fw_method)frame->method)));
+    ok &= set(object, "signal", json_boolean(text.subject == FRAME_SIGNAL));
+    ok &= set(object, "function", function ? text_or_null(text.name) : json_null());
+    ok &= set(object, "symbol", text_or_null(symbol->name));
+    ok &= set(object, "offset", symbol->name != NULL ? number(symbol->offset) : json_null());
+    ok &= set(object, "plt", json_boolean(symbol->name != NULL && symbol->plt));
+    ok &= set(object, "image", text_or_null(symbol->image));
+    ok &= set(object, "image_offset", symbol->image ? hex(symbol->image_offset) : json_null());
+    ok &= set(object, "build_id", hex_bytes(symbol->build_id, symbol->build_id_size));
+    ok &= set(object, "file", text_or_null(symbol->file));
+    ok &= set(object, "line",
+              symbol->file != NULL && symbol->line > 0 ? number(symbol->line) : json_null());
+    if (ok)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static const char *end_word(uint8_t end)
+{
+    static const char *const words[] = {
+        [FW_END_NONE] = "none",
+        [FW_END_ROOT] = "root",
+        [FW_END_LIMIT] = "limit",
+        [FW_END_NO_INFO] = "no-info",
+        [FW_END_BAD_MEMORY] = "bad-memory",
+        [FW_END_LOOP] = "loop",
+        [FW_END_BAD_INFO] = "bad-info",
+        [FW_END_NOT_CODE] = "not-code",
+        [FW_END_UNAVAILABLE] = "unavailable",
+    };
+    return end < sizeof(words) / sizeof(words[0]) ? words[end] : "none";
+}
+
+static json_t *encode_stack(struct frame_names *names, const struct dump_stack *stack)
+{
+    json_t *object = json_object(), *frames = json_array();
+    char id[24];
+    snprintf(id, sizeof(id), "%016" PRIx64, stack->id);
+    bool ok = set(object, "id", json_string(id));
+    ok &= set(object, "samples", number(stack->samples));
+    ok &= set(object, "end", json_string(end_word(stack->end)));
+    ok &= set(object, "unavailable",
+              stack->end == FW_END_UNAVAILABLE
+                  ? json_string(fw_unavailable_text((fw_unavailable)stack->unavailable))
+                  : json_null());
+    ok &= set(object, "omitted", number(stack->omitted));
+    ok &= set(object, "omitted_after", stack->omitted > 0 ? number(stack->head) : json_null());
+    for (uint32_t i = 0; i < stack->count && ok; i++)
+        ok = json_array_append_new(frames, encode_frame(names, &stack->frames[i])) == 0;
+    ok &= set(object, "frames", frames);
+    if (ok)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *encode_thread(struct frame_names *names, const struct dump_thread *thread)
+{
+    json_t *object = json_object(), *stacks = json_array();
+    const char state[2] = {thread->state, '\0'}, *word = dump_state_word(thread->state);
+    bool known = word[0] != '\0';
+    bool ok = set(object, "id", json_integer(thread->id));
+    ok &= set(object, "name", text_or_null(thread->name));
+    ok &= set(object, "main", json_boolean(thread->is_main));
+    ok &= set(object, "state", known ? json_string(state) : json_null());
+    ok &= set(object, "state_text", known ? json_string(word) : json_null());
+    ok &= set(object, "wait_channel",
+              thread->wait_channel[0] != '\0' ? text_or_null(thread->wait_channel) : json_null());
+    ok &= set(object, "signal", thread->signal != 0 ? json_integer(thread->signal) : json_null());
+    ok &= set(object, "pause_ns", number(thread->pause_ns));
+    ok &= set(object, "samples", number(thread->samples));
+    ok &= set(object, "running", number(thread->running));
+    for (size_t i = 0; i < thread->stack_count && ok; i++)
+        ok = json_array_append_new(stacks, encode_stack(names, &thread->stacks[i])) == 0;
+    ok &= set(object, "stacks", stacks);
+    if (ok)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *encode_process(const struct dump *dump)
+{
+    json_t *object = json_object();
+    bool ok = set(object, "pid", json_integer(dump->info.pid));
+    ok &= set(object, "executable", text_or_null(dump->info.executable));
+    ok &= set(object, "command", text_or_null(dump->info.command));
+    ok &= set(object, "arch", text_or_null(dump->info.arch));
+    ok &= set(object, "core", text_or_null(dump->core));
+    if (ok)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *encode_sampling(const struct dump *dump)
+{
+    if (!dump->sampled)
+        return json_null();
+    json_t *object = json_object();
+    bool ok = set(object, "seconds", json_real(dump->seconds));
+    ok &= set(object, "seconds_asked", json_real(dump->asked));
+    ok &= set(object, "hz_asked", json_real(dump->hz));
+    ok &= set(object, "rounds", number(dump->rounds));
+    ok &= set(object, "interrupted", json_boolean(dump->interrupted));
+    if (ok)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *encode_missing(const struct dump *dump)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < dump->missing_count; i++)
+        json_array_append_new(list, text_or_null(dump->missing[i]));
+    return list;
+}
+
+/* Writes `value` and lets it go. */
+static bool put(json_t *value, FILE *to)
+{
+    bool ok = value != NULL &&
+              json_dumpf(value, to, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) == 0;
+    json_decref(value);
+    return ok || ferror(to);
+}
+
+static bool put_member(const char *key, json_t *value, FILE *to)
+{
+    fprintf(to, "\"%s\":", key);
+    bool ok = put(value, to);
+    fputs(",\n", to);
+    return ok;
+}
+
+bool dump_write_json(const struct dump *dump, const struct dump_options *options, FILE *to)
+{
+    struct frame_names names;
+    struct tm utc;
+    char when[32] = "";
+    gmtime_r(&dump->when.tv_sec, &utc);
+    strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+
+    fputs("{", to);
+    bool ok = put_member("format", json_string("framewalk-dump"), to);
+    ok &= put_member("version", json_integer(VERSION), to);
+    ok &= put_member("tool", json_string("framewalk " FW_VERSION), to);
+    ok &= put_member("time", dump->core == NULL ? json_string(when) : json_null(), to);
+    ok &= put_member("process", encode_process(dump), to);
+    ok &= put_member("sampling", encode_sampling(dump), to);
+    ok &= put_member("complete", json_boolean(dump->missing_count == 0), to);
+    ok &= put_member("missing", encode_missing(dump), to);
+    fputs("\"threads\":[", to);
+    frame_names_init(&names, dump, options);
+    for (size_t i = 0; i < dump->thread_count && ok; i++) {
+        fputs(i == 0 ? "\n" : ",\n", to);
+        ok = put(encode_thread(&names, &dump->threads[i]), to);
+    }
+    frame_names_free(&names);
+    fputs("\n]}\n", to);
+    return ok;
+}

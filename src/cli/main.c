@@ -1,0 +1,94 @@
+/* framewalk COMMAND: finds the command. Its arguments are the command's own business. */
+#include "cli/cli.h"
+#include "cli/dump.h"
+#include "object/codecs.h"
+
+#include <string.h>
+
+struct command {
+    const char *name;
+    const char *arguments;
+    const char *summary;
+    int (*run)(int argc, char **argv);
+    void (*usage)(FILE *to);
+};
+
+static int help_main(int argc, char **argv);
+
+static const struct command commands[] = {
+    {"dump", "PID|CORE", "stacks of all threads of a process or a core file", dump_main,
+     dump_usage},
+    {"help", "[COMMAND]", "what a command does and takes", help_main, NULL},
+};
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static void usage(FILE *to)
+{
+    fputs("usage: framewalk COMMAND [ARGUMENTS]\n"
+          "Tells what every thread of a program is doing, who called what, and why it hangs.\n\n",
+          to);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(to, "  %-6s %-11s %s\n", commands[i].name, commands[i].arguments,
+                commands[i].summary);
+    fputs("\nframewalk COMMAND --help says more; so does man framewalk.\n", to);
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+static int unknown(const char *word)
+{
+    const char *names[COMMANDS + 1] = {NULL};
+    for (size_t i = 0; i < COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *nearest = cli_nearest(word, names);
+    if (word[0] == '-')
+        cli_error("unknown option '%s' (framewalk help lists what there is)", word);
+    else if (word[0] != '\0' && word[strspn(word, "0123456789")] == '\0')
+        cli_error("'%s' is not a command; did you mean 'framewalk dump %s'?", word, word);
+    else if (nearest != NULL)
+        cli_error("'%s' is not a command; did you mean '%s'?", word, nearest);
+    else
+        cli_error("'%s' is not a command (framewalk help lists them)", word);
+    return CLI_USAGE;
+}
+
+static int help_main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stdout);
+        return CLI_OK;
+    }
+    const struct command *command = find(argv[1]);
+    if (command == NULL)
+        return unknown(argv[1]);
+    if (command->usage != NULL)
+        command->usage(stdout);
+    else
+        usage(stdout);
+    return CLI_OK;
+}
+
+int main(int argc, char **argv)
+{
+    object_set_codecs(&object_codecs_all);
+    if (argc < 2) {
+        usage(stderr);
+        return CLI_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        return help_main(1, argv);
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        puts("framewalk " FW_VERSION);
+        return CLI_OK;
+    }
+    const struct command *command = find(word);
+    return command != NULL ? command->run(argc - 1, argv + 1) : unknown(word);
+}

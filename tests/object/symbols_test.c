@@ -1,0 +1,329 @@
+/* The symbol index: which symbol speaks for an address, how far it reaches, and that nothing gets a
+ * neighbour's name. */
+#include "object/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct index {
+    struct object *object;
+    struct symbols *symbols;
+};
+
+static struct index open_index(const char *name)
+{
+    struct index index = {.object = fixture_open(name)};
+    index.symbols = symbols_build(index.object, NULL);
+    assert_non_null(index.symbols);
+    return index;
+}
+
+static void close_index(struct index *index)
+{
+    symbols_destroy(index->symbols);
+    object_close(index->object);
+}
+
+static void expect_name(const struct index *index, uint64_t vaddr, const char *name,
+                        uint64_t offset)
+{
+    struct symbol_match match;
+    if (!symbols_lookup(index->symbols, vaddr, &match))
+        fail_msg("0x%llx has no name, expected %s", (unsigned long long)vaddr, name);
+    assert_string_equal(match.name, name);
+    assert_int_equal(match.offset, offset);
+    assert_int_equal(match.vaddr, vaddr - offset);
+    assert_true(match.offset < match.size);
+}
+
+static void expect_none(const struct index *index, uint64_t vaddr)
+{
+    struct symbol_match match;
+    if (symbols_lookup(index->symbols, vaddr, &match))
+        fail_msg("0x%llx is %s, expected no name", (unsigned long long)vaddr, match.name);
+}
+
+/* x86-64 code with every kind of symbol; offsets are from the start of .text.probe. */
+static const char probe[] =
+    ".section .text.probe,\"ax\",@progbits\n"
+    ".p2align 4\n"
+    ".globl begin\nbegin:\n"
+    ".type sized,@function\n.globl sized\nsized:\n"             /* 0x00, 16 bytes of 32 */
+    ".fill 8,1,0x90\ninside:\n.fill 8,1,0x90\n.size sized,16\n" /* a label inside, 0x08 */
+    ".fill 16,1,0x90\n"
+    ".type __alias,@function\n.globl __alias\n__alias:\n" /* 0x20: four names, 16 bytes */
+    ".type alias,@function\n.weak alias\nalias:\n"
+    ".type alias_local,@function\nalias_local:\n"
+    ".globl alia\nalia:\n"
+    ".fill 16,1,0x90\n.size __alias,16\n.size alias,16\n.size alias_local,16\n"
+    ".type outer,@function\n.globl outer\nouter:\n" /* 0x30, 32 bytes, around inner */
+    ".fill 8,1,0x90\n"
+    ".type inner,@function\n.globl inner\ninner:\n.fill 8,1,0x90\n.size inner,8\n"
+    ".fill 16,1,0x90\n.size outer,32\n"
+    "label:\n.fill 8,1,0x90\n"                   /* 0x50, a local label to the next */
+    ".type open,@function\n.globl open\nopen:\n" /* 0x58, sizeless; the next function is unnamed */
+    ".cfi_startproc\n.fill 8,1,0x90\n.cfi_endproc\n"
+    ".cfi_startproc\n.fill 8,1,0x90\n.cfi_endproc\n" /* 0x60, nobody's */
+    ".globl code_object\n.type code_object,@object\ncode_object:\n.fill 8,1,0x90\n"
+    ".size code_object,8\n"                                      /* 0x68, data */
+    ".type last,@function\n.globl last\nlast:\n.fill 8,1,0x90\n" /* 0x70 to the section's end */
+    ".section .text.zzz,\"ax\",@progbits\n.globl other\nother: .fill 8,1,0x90\n"
+    ".data\n.globl datum\n.type datum,@object\ndatum: .quad 1\n.size datum,8\n"
+    ".globl absolute\n.set absolute,0x77\n"
+    ".section .note.GNU-stack,\"\",@progbits\n";
+
+/* Sections stay apart, so that their ends are known; `extra` are more flags. */
+static void link_probe(const char *to, const char *extra)
+{
+    fixture_need("gcc");
+    if (!fixture_try("gcc -m64 -x c /dev/null -fsyntax-only && uname -m | grep -q x86_64")) {
+        print_message("skipped: the fixture is x86-64 assembler\n");
+        skip();
+    }
+    fixture_text("probe.s", probe);
+    fixture_text("probe.ld", "SECTIONS { . = 0x1000; .dynsym : {*(.dynsym)} .dynstr : {*(.dynstr)} "
+                             ".gnu.hash : {*(.gnu.hash)} .hash : {*(.hash)} "
+                             ".eh_frame_hdr : {*(.eh_frame_hdr)} .eh_frame : {*(.eh_frame)} "
+                             ". = 0x3000; .text.probe : {*(.text.probe)} "
+                             ". = 0x4000; .text.zzz : {*(.text.zzz)} "
+                             ". = 0x5000; .dynamic : {*(.dynamic)} .data : {*(.data)} }");
+    fixture_run("gcc -m64 -shared -nostdlib -Wl,-T,probe.ld -Wl,--no-warn-rwx-segments %s probe.s "
+                "-o %s",
+                extra, to);
+}
+
+static void chooses_the_right_symbol(void **state)
+{
+    (void)state;
+    link_probe("probe.so", "");
+    struct index i = open_index("probe.so");
+    const uint64_t at = 0x3000;
+    expect_name(&i, at, "sized", 0);           /* the function, not the label `begin` */
+    expect_name(&i, at + 0x0c, "sized", 0x0c); /* not `inside` */
+    expect_none(&i, at + 0x10);                /* past its size */
+    expect_none(&i, at + 0x1f);
+    expect_name(&i, at + 0x20, "alias", 0); /* not __alias, alias_local or the shorter label */
+    expect_name(&i, at + 0x2f, "alias", 0xf);
+    expect_name(&i, at + 0x34, "outer", 4);
+    expect_name(&i, at + 0x3f, "inner", 7);
+    expect_name(&i, at + 0x40, "outer", 0x10); /* behind the nested one again */
+    expect_name(&i, at + 0x4f, "outer", 0x1f);
+    expect_name(&i, at + 0x57, "label", 7);
+    expect_name(&i, at + 0x5f, "open", 7);
+    expect_none(&i, at + 0x60); /* a function that only the unwind table knows */
+    expect_none(&i, at + 0x68);
+    expect_name(&i, at + 0x77, "last", 7);
+    expect_none(&i, at + 0x78); /* never past the section */
+    expect_none(&i, at - 1);
+    expect_name(&i, 0x4000, "other", 0);
+    expect_none(&i, 0x4008);
+    expect_none(&i, fixture_nm("", "probe.so", "datum"));
+    expect_none(&i, 0x77);
+    expect_none(&i, 0);
+    expect_none(&i, UINT64_MAX);
+    close_index(&i);
+}
+
+static void stripped_neighbours_stay_unnamed(void **state)
+{
+    (void)state;
+    link_probe("probe.so", "");
+    fixture_run("strip probe.so -o stripped.so");
+    struct index i = open_index("stripped.so");
+    const uint64_t at = 0x3000;
+    expect_name(&i, at + 0x5f, "open", 7);
+    expect_none(&i, at + 0x60);
+    expect_none(&i, at + 0x50); /* `label` is gone, and `outer` has a size */
+    close_index(&i);
+
+    /* Nothing tells where functions begin: a sizeless export names its first byte. */
+    link_probe("bare.so", "-Wl,--no-eh-frame-hdr");
+    fixture_run("strip bare.so -o bare.so");
+    i = open_index("bare.so");
+    expect_name(&i, at + 0x58, "open", 0);
+    expect_none(&i, at + 0x59);
+    expect_name(&i, at + 0x2f, "alias", 0xf);
+    close_index(&i);
+}
+
+static void takes_symbols_of_the_debug_file(void **state)
+{
+    (void)state;
+    link_probe("probe.so", "");
+    fixture_run("objcopy --only-keep-debug probe.so probe.debug && strip probe.so -o stripped.so");
+    struct object *object = fixture_open("stripped.so"), *debug = fixture_open("probe.debug");
+    struct index i = {object, symbols_build(object, debug)};
+    expect_name(&i, 0x3053, "label", 3);
+    expect_name(&i, 0x3040, "outer", 0x10);
+    expect_none(&i, 0x3060);
+    close_index(&i);
+    object_close(debug);
+}
+
+static void cuts_versions_off(void **state)
+{
+    (void)state;
+    fixture_need("gcc strip");
+    fixture_text("v.c", "__attribute__((symver(\"verso@@V_2\"))) int verso_2(void) { return 2; }\n"
+                        "int plain(void) { return 1; }\n");
+    fixture_text("v.map", "V_2 { global: verso; plain; local: *; };");
+    if (!fixture_try("gcc -O1 -shared -fPIC -Wl,--version-script=v.map v.c -o v.so")) {
+        print_message("skipped: the compiler knows no symver attribute\n");
+        skip();
+    }
+    char *line = fixture_output("nm v.so | grep ' verso'");
+    uint64_t at = strtoull(line, NULL, 16);
+    free(line);
+    struct index i = open_index("v.so");
+    struct symbol_match match;
+    assert_true(symbols_lookup(i.symbols, at, &match));
+    assert_string_equal(match.name, "verso");
+    close_index(&i);
+}
+
+static void removes_the_thumb_bit(void **state)
+{
+    (void)state;
+    const struct fixture_target *arm = &fixture_targets[3];
+    if (!fixture_target_works(arm))
+        skip();
+    fixture_text("t.c", "__attribute__((target(\"thumb\"))) int in_thumb(int x) { return x * 3; }\n"
+                        "__attribute__((target(\"arm\"))) int in_arm(int x) { return x * 5; }\n");
+    fixture_run("%s -O1 -shared -fPIC t.c -o t.so", arm->compiler);
+    struct index i = open_index("t.so");
+    uint64_t thumb = fixture_nm(arm->tools, "t.so", "in_thumb") & ~(uint64_t)1;
+    expect_name(&i, thumb, "in_thumb", 0);
+    expect_name(&i, thumb + 1, "in_thumb", 1);
+    expect_name(&i, fixture_nm(arm->tools, "t.so", "in_arm"), "in_arm", 0);
+    close_index(&i);
+}
+
+/* What objdump calls NAME@plt is a stub with that name here; other stubs have none. */
+static void expect_stubs(const struct fixture_target *t, const char *flags)
+{
+    bool lld = strcmp(flags, "lld") == 0;
+    if (lld ? !fixture_try("%s %s -O1 -fPIC -c p.c -o p.o && ld.lld-19 -shared p.o -o p.so",
+                           t->compiler, t->flags)
+            : !fixture_try("%s %s -O1 %s p.c -o p.so", t->compiler, t->flags, flags)) {
+        print_message("skipped for %s: cannot link with %s\n", t->name, flags);
+        return;
+    }
+    char *list = fixture_output("%sobjdump -d p.so | sed -n "
+                                "'s/^\\([0-9a-f]*\\) <\\([a-z_]*\\)@plt>:$/\\1 \\2/p'",
+                                t->tools);
+    struct index i = open_index("p.so");
+    size_t count = 0;
+    for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n"), count++) {
+        char name[64];
+        unsigned long long at;
+        assert_int_equal(sscanf(line, "%llx %63s", &at, name), 2);
+        struct symbol_match match;
+        if (!symbols_lookup(i.symbols, at, &match) || strcmp(match.name, name) != 0 || !match.plt)
+            fail_msg("%s %s: 0x%llx is not the stub of %s", t->name, flags, at, name);
+        assert_int_equal(match.offset, 0);
+        assert_true(match.size >= 8 && match.size <= 24);
+    }
+    if (count < 2 && !lld) /* objdump does not know lld's stubs of every architecture */
+        fail_msg("%s %s: objdump names no stubs", t->name, flags);
+    close_index(&i);
+    free(list);
+}
+
+static void names_plt_stubs(void **state)
+{
+    (void)state;
+    fixture_need("sed");
+    fixture_text("p.c", "extern int puts(const char *), abs_(int), atoi(const char *);\n"
+                        "void *taken(void) { return (void *)atoi; }\n"
+                        "int use(const char *s) { return puts(s) + abs_(1) + atoi(s) + 1; }\n");
+    static const char *const flags[] = {
+        "-shared -fPIC -Wl,-z,lazy",
+        "-shared -fPIC -Wl,-z,now",
+        "-shared -fPIC -fcf-protection=full -Wl,-z,ibtplt",
+        "-shared -fPIC -fcf-protection=full -Wl,-z,lazy,-z,ibtplt",
+        "-shared -fPIC -mbranch-protection=standard -Wl,-z,force-bti,-z,pac-plt",
+        "-no-pie -fno-pie -Wl,--unresolved-symbols=ignore-all -DMAIN -include stdlib.h "
+        "-Wl,-e,use",
+        "lld",
+    };
+    for (size_t i = 0; i < fixture_target_count; i++) {
+        const struct fixture_target *t = &fixture_targets[i];
+        bool arm64 = strcmp(t->name, "aarch64") == 0, x86 = i < 2;
+        if (!fixture_target_works(t))
+            continue;
+        for (size_t k = 0; k < sizeof flags / sizeof flags[0]; k++) {
+            if ((k == 2 || k == 3) && !x86)
+                continue;
+            if (k == 4 && !arm64)
+                continue;
+            expect_stubs(t, flags[k]);
+        }
+    }
+}
+
+/* Every function that nm -D knows of a real library is found, at its start and at its last byte. */
+static void agrees_with_nm_on_libc(void **state)
+{
+    (void)state;
+    fixture_need("nm ldd awk");
+    char *path = fixture_output("ldd /bin/sh | awk '/libc\\.so/ { printf \"%%s\", $3 }'");
+    if (!path[0]) {
+        free(path);
+        print_message("skipped: no shared libc here\n");
+        skip();
+    }
+    char *list = fixture_output("nm -D -S --defined-only --without-symbol-versions '%s' | "
+                                "awk '$3 ~ /^[TtWi]$/ { print $1, $2, $4 }'",
+                                path);
+    struct object *object;
+    assert_int_equal(object_open(path, &object, NULL), FW_OK);
+    struct index i = {object, symbols_build(object, NULL)};
+    assert_non_null(i.symbols);
+    size_t count = 0, same = 0;
+    for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n"), count++) {
+        unsigned long long at, size;
+        char name[256];
+        assert_int_equal(sscanf(line, "%llx %llx %255s", &at, &size, name), 3);
+        struct symbol_match match;
+        if (!symbols_lookup(i.symbols, at, &match))
+            fail_msg("no name at %s", name);
+        assert_int_equal(match.offset, 0);
+        assert_true(match.size >= size || match.size == 0);
+        same += strcmp(match.name, name) == 0;
+        if (!symbols_lookup(i.symbols, at + size - 1, &match))
+            fail_msg("no name at the end of %s", name);
+    }
+    assert_true(count > 1000);
+    assert_true(same * 2 > count); /* the others are aliases of one address */
+    close_index(&i);
+    free(list);
+    free(path);
+}
+
+static void relocatable_files_have_no_index(void **state)
+{
+    (void)state;
+    fixture_need("gcc");
+    fixture_text("r.c", "int f(void) { return 1; }");
+    fixture_run("gcc -c r.c -o r.o");
+    struct index i = open_index("r.o");
+    assert_int_equal(symbols_count(i.symbols), 0);
+    expect_none(&i, 0);
+    close_index(&i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chooses_the_right_symbol),
+        cmocka_unit_test(stripped_neighbours_stay_unnamed),
+        cmocka_unit_test(takes_symbols_of_the_debug_file),
+        cmocka_unit_test(cuts_versions_off),
+        cmocka_unit_test(removes_the_thumb_bit),
+        cmocka_unit_test(names_plt_stubs),
+        cmocka_unit_test(agrees_with_nm_on_libc),
+        cmocka_unit_test(relocatable_files_have_no_index),
+    };
+    return cmocka_run_group_tests(tests, fixture_begin, fixture_end);
+}

@@ -1,0 +1,10 @@
+# Tests of src/object; those of compressed contents need the codecs.
+foreach(name IN ITEMS elf extents find hostile image symbols)
+  fw_test(object_${name} object/${name}_test.c object/fixture.c)
+endforeach()
+if(TARGET framewalk_codecs)
+  foreach(name IN ITEMS minidebug sections unwind_image)
+    fw_test(object_${name} object/${name}_test.c object/fixture.c)
+    target_link_libraries(test_object_${name} PRIVATE framewalk_codecs)
+  endforeach()
+endif()

@@ -1,0 +1,144 @@
+/* os/linux/tasks.c: what /proc says of the threads of this process. */
+#include "os/linux/tasks.h"
+
+#include "capture/targets.h"
+
+struct seen {
+    fw_thread_id ids[64];
+    size_t count;
+};
+
+static void remember(void *context, unsigned pass, fw_thread_id id)
+{
+    struct seen *seen = context;
+    if (pass == 0 && seen->count < 64)
+        seen->ids[seen->count++] = id;
+}
+
+static void lists_everybody(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct target target = {.body = read_pipe, .context = ends};
+    struct seen seen = {.count = 0};
+    target_begin_asleep(&target);
+    assert_int_equal(tasks_each(remember, &seen), FW_OK);
+    bool found = false;
+    for (size_t i = 0; i < seen.count; i++)
+        found |= seen.ids[i] == target.id;
+    assert_int_equal(seen.ids[0], getpid());
+    assert_true(found);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    target_end(&target);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void describes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"", "plain", "a b", "x) S 1 (", "()()()", "\n\t\\", ")"};
+    char before[FW_THREAD_NAME_SIZE], name[FW_THREAD_NAME_SIZE], task_state;
+    assert_true(tasks_describe(getpid(), before, &task_state));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        pthread_setname_np(pthread_self(), names[i]);
+        assert_true(tasks_describe(getpid(), name, &task_state));
+        assert_string_equal(name, names[i]);
+        assert_int_equal(task_state, 'R');
+    }
+    pthread_setname_np(pthread_self(), before);
+}
+
+static void status_of(void **state)
+{
+    (void)state;
+    sigset_t set, old;
+    struct task_status status;
+    sigemptyset(&set);
+    sigaddset(&set, SIGRTMIN + 3);
+    pthread_sigmask(SIG_BLOCK, &set, &old);
+    assert_int_equal(tasks_status((fw_thread_id)syscall(SYS_gettid), &status), FW_OK);
+    assert_int_equal(status.state, 'R');
+    assert_true(status.blocked >> (SIGRTMIN + 3 - 1) & 1);
+    assert_int_equal(status.pending, 0);
+    pthread_kill(pthread_self(), SIGRTMIN + 3);
+    assert_int_equal(tasks_status((fw_thread_id)syscall(SYS_gettid), &status), FW_OK);
+    assert_true(status.pending >> (SIGRTMIN + 3 - 1) & 1);
+    const struct timespec at_once = {0, 0};
+    assert_int_equal(sigtimedwait(&set, NULL, &at_once), SIGRTMIN + 3);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+
+    uint64_t before = status.switches;
+    pause_ms(2);
+    assert_int_equal(tasks_status((fw_thread_id)syscall(SYS_gettid), &status), FW_OK);
+    assert_true(status.switches > before);
+}
+
+static void registers_of_a_sleeper(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct target target = {.body = read_pipe, .context = ends};
+    struct task_registers registers;
+    target_begin_asleep(&target);
+    fw_error error = tasks_registers(target.id, &registers);
+    pthread_attr_t attr;
+    void *stack;
+    size_t size;
+    pthread_getattr_np(target.thread, &attr);
+    pthread_attr_getstack(&attr, &stack, &size);
+    pthread_attr_destroy(&attr);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    target_end(&target);
+    close(ends[0]);
+    close(ends[1]);
+    if (error == FW_ERR_UNSUPPORTED || getenv("FW_EMULATED"))
+        skip();
+    assert_int_equal(error, FW_OK);
+    assert_true(registers.in_call);
+    assert_int_equal(registers.argument[0], ends[0]);
+    assert_int_equal(registers.argument[2], 1);
+    assert_in_range(registers.sp, (uintptr_t)stack, (uintptr_t)stack + size);
+}
+
+static void registers_of_a_runner(void **state)
+{
+    (void)state;
+    struct target target = {.body = spin};
+    struct task_registers registers;
+    target_begin(&target, 0);
+    fw_error error = tasks_registers(target.id, &registers);
+    target_end(&target);
+    if (error == FW_ERR_UNSUPPORTED)
+        skip();
+    assert_int_equal(error, FW_ERR_VANISHED);
+}
+
+static void nobody(void **state)
+{
+    (void)state;
+    char name[FW_THREAD_NAME_SIZE], task_state;
+    struct task_status status;
+    struct task_registers registers;
+    assert_false(tasks_describe(1, name, &task_state)); /* another process */
+    assert_int_equal(task_state, '?');
+    assert_string_equal(name, "");
+    assert_int_equal(tasks_status(1, &status), FW_ERR_NOT_FOUND);
+    assert_int_equal(tasks_registers(1, &registers), FW_ERR_NOT_FOUND);
+    assert_int_equal(tasks_status(INT32_MAX, &status), FW_ERR_NOT_FOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_everybody),
+        cmocka_unit_test(describes),
+        cmocka_unit_test(status_of),
+        cmocka_unit_test(registers_of_a_sleeper),
+        cmocka_unit_test(registers_of_a_runner),
+        cmocka_unit_test(nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
