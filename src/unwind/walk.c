@@ -1,10 +1,12 @@
 /*
  * The walker. It runs in one of two modes over the same frames:
  *
- *   quick: carries pc, sp, fp and lr only, and takes rules from the cache; a rule that is not
- * there, or is RULE_SLOW, costs one decoded row. This is nearly every walk. whole: carries all
- * registers and decodes every row. A walk starts again in this mode when a row needs a register
- *          that quick mode does not carry (a frame addressed by rbx, ARM Thumb code by r7).
+ *   quick  carries pc, sp, fp and lr only, and takes rules from the cache; a rule that is not
+ *          there, or is RULE_SLOW, costs one decoded row. This is nearly every walk.
+ *
+ *   whole  carries all registers and decodes every row. A walk starts again in this mode when a row
+ *          needs a register that quick mode does not carry (a frame addressed by rbx, ARM Thumb
+ *          code by r7).
  *
  * Invariant: every step but one over a signal frame moves sp outwards (or takes the innermost
  * frame's return address from the link register), so a walk ends; signal frames and frames are
