@@ -54,6 +54,8 @@ enum unwind_status step_find_row(const struct walk_space *space, const struct me
         status = cfi_find_eh(image, vaddr, row);
     if (status == UNWIND_NO_INFO)
         status = cfi_find_debug(image, vaddr, row);
+    if (status == UNWIND_OK)
+        analysis_correct(image, vaddr, exact, row);
     if (status != UNWIND_NO_INFO)
         return status;
     status = exidx_find(image, vaddr, row);
