@@ -56,6 +56,9 @@ enum unwind_status step_find_row(const struct walk_space *space, const struct me
         status = cfi_find_debug(image, vaddr, row);
     if (status != UNWIND_NO_INFO)
         return status;
+    /* EXIDX is right in the body of a function only. */
+    if (exact && image->exidx.data && analysis_find(image, vaddr, exact, row) == UNWIND_OK)
+        return UNWIND_OK;
     status = exidx_find(image, vaddr, row);
     if (status == UNWIND_ROOT)
         return cannot_unwind(image, vaddr, exact, row);
@@ -171,24 +174,37 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
     return UNWIND_OK;
 }
 
+enum { CALL_BYTES = 8 };
+
+/* The bytes before the runtime address `ra`. False when they cannot be had: unreadable, or all
+ * zero, as where a file's code was left out. */
+static bool bytes_before(const struct walk_space *space, const struct memory *memory, uint64_t ra,
+                         uint8_t code[CALL_BYTES])
+{
+    static const uint8_t none[CALL_BYTES];
+    const struct unwind_image *image = space->find_image(space->context, ra - 1);
+    bool read = false;
+    if (image && image->text.data) {
+        uint64_t offset = ra - image->bias - CALL_BYTES - image->text.vaddr;
+        if (offset < image->text.size && image->text.size - offset >= CALL_BYTES) {
+            memcpy(code, image->text.data + offset, CALL_BYTES);
+            read = true;
+        }
+    }
+    if (!read && !memory_read(memory, ra - CALL_BYTES, code, CALL_BYTES))
+        return false;
+    return memcmp(code, none, CALL_BYTES) != 0;
+}
+
 /* Whether the instruction before the runtime address `ra` is a call, as far as its bytes can be
  * read. */
 static bool behind_call(const struct walk_space *space, const struct memory *memory, uint64_t ra)
 {
-    const struct unwind_image *image = space->find_image(space->context, ra - 1);
-    uint8_t code[8];
-    bool read = false;
-    if (image && image->text.data) {
-        uint64_t offset = ra - image->bias - sizeof code - image->text.vaddr;
-        if (offset < image->text.size && image->text.size - offset >= sizeof code) {
-            memcpy(code, image->text.data + offset, sizeof code);
-            read = true;
-        }
-    }
-    if (!read && !memory_read(memory, ra - sizeof code, code, sizeof code))
+    uint8_t code[CALL_BYTES];
+    if (!bytes_before(space, memory, ra, code))
         return false;
 
-    const uint8_t *end = code + sizeof code;
+    const uint8_t *end = code + CALL_BYTES;
     uint32_t word;
     switch (space->arch->id) {
     case ARCH_X86_64:
@@ -219,6 +235,16 @@ bool step_is_code(const struct walk_space *space, uint64_t address)
     return space->is_code && space->is_code(space->context, address);
 }
 
+/* Without the code, what counts is that a function with unwind information stands there. */
+static bool may_return_to(const struct walk_space *space, const struct memory *memory, uint64_t ra)
+{
+    uint8_t code[CALL_BYTES];
+    struct unwind_row row;
+    if (bytes_before(space, memory, ra, code))
+        return behind_call(space, memory, ra);
+    return step_find_row(space, memory, ra, false, &row) == UNWIND_OK;
+}
+
 /* Innermost frame outside of all code: a call or jump through a bad pointer. The call left its
  * return address. */
 static enum unwind_status return_from_nowhere(const struct walk_space *space,
@@ -236,7 +262,7 @@ static enum unwind_status return_from_nowhere(const struct walk_space *space,
         sp += arch->pointer_size;
     }
     ra = step_code_address(space, ra);
-    if (!step_is_code(space, ra - 1) || !behind_call(space, memory, ra))
+    if (!step_is_code(space, ra - 1) || !may_return_to(space, memory, ra))
         return UNWIND_NO_INFO;
     regs_set(regs, arch->sp, sp);
     regs_set(regs, arch->pc, ra);

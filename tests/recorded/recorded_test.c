@@ -33,6 +33,23 @@ static const struct {
      "for one more return address"},
 };
 
+/* Frames that a signal interrupted, whose address is exact, but which the recorded walker took for
+ * return addresses, for it knew the trampoline by its table and not as a trampoline. */
+static const struct {
+    const char *name;
+    size_t frame;
+} moved_back[] = {
+    {"zlib_compress_arm", 3}, /* abort, behind its system call */
+};
+
+static bool is_moved_back(size_t frame)
+{
+    for (size_t i = 0; i < sizeof moved_back / sizeof moved_back[0]; i++)
+        if (strcmp(moved_back[i].name, case_name) == 0 && moved_back[i].frame == frame)
+            return true;
+    return false;
+}
+
 static size_t frames_wanted(const struct recording *r)
 {
     for (size_t i = 0; i < sizeof shorter / sizeof shorter[0]; i++)
@@ -73,20 +90,26 @@ static void check_name(const struct recorded_map *map, uint64_t pc,
     if (!expected->function[0])
         return;
     assert_true(found);
-    const char *name = demangle(match.name, text, sizeof text) ? text : match.name;
+    /* Android's linker puts __dl_ before all its names, mangled or not. */
+    size_t prefix = strncmp(match.name, "__dl_", 5) == 0 ? 5 : 0;
+    memcpy(text, match.name, prefix);
+    const char *name =
+        demangle(match.name + prefix, text + prefix, sizeof text - prefix) ? text : match.name;
     if (strcmp(name, expected->function) != 0 || match.offset != expected->offset)
         fail_msg("%s+%" PRIu64 " instead of %s+%" PRIu64, name, match.offset, expected->function,
                  expected->offset);
 }
 
-static void check_frame(const struct recording *r, const struct fw_frame *frame,
+static void check_frame(const struct recording *r, const struct fw_frame *frame, bool back,
                         const struct expected_frame *expected)
 {
     bool thumb = r->arch->id == ARCH_ARM && (expected->pc & 1);
     uint64_t address = frame->address;
     const struct recorded_map *map =
         recording_map(r, address - (frame->kind == FW_FRAME_RETURN ? 1 : 0));
-    if (frame->kind == FW_FRAME_RETURN)
+    if (back)
+        assert_int_equal(frame->kind, FW_FRAME_EXACT);
+    if (frame->kind == FW_FRAME_RETURN || back)
         address -= call_size(r, map, address, thumb);
     uint64_t pc = address - (map && map->object ? map->image.bias : 0);
     print_message("  %016" PRIx64 " %s %s\n", pc, map ? map->name : "<unknown>",
@@ -119,7 +142,7 @@ static void recorded_answer(void **state)
     print_message("%s: %u frames, %s\n", case_name, stack.count, fw_end_text(stack.end));
     size_t wanted = frames_wanted(&recording);
     for (size_t i = 0; i < stack.count && i < wanted; i++)
-        check_frame(&recording, &frames[i], &recording.expected[i]);
+        check_frame(&recording, &frames[i], is_moved_back(i), &recording.expected[i]);
     assert_int_equal(stack.count, wanted);
     recording_close(&recording);
 }

@@ -41,7 +41,8 @@ static uint64_t bias_of(const struct recorded_map *map)
     for (size_t i = 0; i < object_segment_count(map->object); i++) {
         const struct object_segment *s = object_segment(map->object, i);
         uint64_t page = s->offset & ~0xfffull;
-        if (map->offset >= page && map->offset < s->offset + s->file_size)
+        if (s->executable == map->executable && map->offset >= page &&
+            map->offset < s->offset + s->file_size)
             return map->lo - (map->offset + s->vaddr - s->offset);
     }
     return map->lo - (map->offset + object_base(map->object));
