@@ -9,8 +9,10 @@
 
 #include "unwind/sources.h"
 
-/* A frame record further out than this belongs to something else. */
-enum { MAX_FRAME = 1 << 20 };
+enum {
+    MAX_FRAME = 1 << 20, /* a frame record further out than this belongs to something else */
+    RED_ZONE = 128,      /* bytes below sp that x86_64 code may use */
+};
 
 /* Outside of all images: perhaps a trampoline that the kernel or an emulator mapped by itself. */
 static enum unwind_status find_trampoline(const struct walk_space *space,
@@ -167,7 +169,11 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
 
     if (!row->signal_frame) {
         uint64_t old = regs->r[arch->sp], sp = caller.r[arch->sp];
-        if (sp < old || (sp == old && !(in_register && exact)))
+        /* A piece of a function that was moved away, and describes the rest as its caller (lock
+         * stubs of glibc before 2.20): its return address is computed, and sp where the two meet
+         * may be lower by the red zone. */
+        bool moved = exact && row->reg[ra_reg].how == REG_VAL_EXPR && old - sp <= RED_ZONE;
+        if ((sp < old && !moved) || (sp == old && !(in_register && exact) && !moved))
             return UNWIND_LOOP;
     }
     *regs = caller;

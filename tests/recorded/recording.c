@@ -48,12 +48,32 @@ static uint64_t bias_of(const struct recorded_map *map)
     return map->lo - (map->offset + object_base(map->object));
 }
 
+/* Files that several recordings share: links.txt says "PATH NAME". */
+static void *read_linked(const char *folder, const char *name, size_t *size)
+{
+    char line[512], target[256], link[64], path[1024];
+    void *bytes = NULL;
+    FILE *file = open_text(folder, "links.txt");
+    while (file && !bytes && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%255s %63s", target, link) != 2 || strcmp(link, name) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s.gz", folder, target);
+        bytes = read_file(path, size);
+        snprintf(path, sizeof path, "%s/%s", folder, target);
+        bytes = bytes ? bytes : read_file(path, size);
+    }
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
 static void open_object(struct recording *r, struct recorded_map *map, const char *folder)
 {
     char path[1024];
     size_t size;
     snprintf(path, sizeof path, "%s/%s.gz", folder, map->name);
     map->bytes = read_file(path, &size);
+    map->bytes = map->bytes ? map->bytes : read_linked(folder, map->name, &size);
     map->owner = true;
     if (!map->bytes) {
         snprintf(r->missing, sizeof r->missing, "%s", map->name);

@@ -18,3 +18,6 @@ foreach(case
   set_tests_properties(recorded_${name} PROPERTIES
     TIMEOUT 60 SKIP_REGULAR_EXPRESSION "SKIPPED")
 endforeach()
+
+fw_test(recorded_libraries recorded/libraries_test.c)
+target_link_libraries(test_recorded_libraries PRIVATE framewalk_codecs)
