@@ -283,8 +283,8 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
     const struct rule_cache local = *cache;
     uint64_t pc = quick->pc, sp = quick->sp, fp = quick->fp, id = output->id;
     uint64_t info = FW_FRAME_RETURN | (uint64_t)quick->method << 8;
-    struct fw_frame *frame = output->stack->frames + output->count;
-    void **address = output->addresses + output->count;
+    struct fw_frame *frame = terms.addresses ? NULL : output->stack->frames + output->count;
+    void **address = terms.addresses ? output->addresses + output->count : NULL;
     uint64_t left = most;
 
     struct rule_slot *slot = rule_slot_of(&local, pc), nobody, *callee = &nobody;
