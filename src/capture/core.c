@@ -18,6 +18,9 @@ void core_close(struct core *core)
         return;
     core_notes_free(&core->notes);
     free(core->segments);
+    for (size_t i = 0; i < core->path_count; i++)
+        free(core->paths[i]);
+    free(core->paths);
     free(core->given);
     free(core->sysroot);
     object_close(core->main);
