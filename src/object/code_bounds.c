@@ -63,9 +63,9 @@ void code_bounds_init(struct code_bounds *bounds, const struct object *object,
         };
 }
 
-bool code_bounds_known(const struct code_bounds *bounds)
+bool code_bounds_complete(const struct code_bounds *bounds)
 {
-    return bounds->eh_frame_hdr.count || bounds->exidx.count;
+    return bounds->eh_frame_hdr.count && !bounds->exidx.count;
 }
 
 static uint64_t start_of(const struct code_bounds *bounds, const struct code_starts *starts,

@@ -27,8 +27,9 @@ struct code_bounds {
 void code_bounds_init(struct code_bounds *bounds, const struct object *object,
                       const struct unwind_image *image);
 
-/* Whether any table was found. */
-bool code_bounds_known(const struct code_bounds *bounds);
+/* Whether every function with unwind information has a start here. Linkers merge neighbouring exidx
+ * entries that say the same, so that table leaves functions out. */
+bool code_bounds_complete(const struct code_bounds *bounds);
 
 /* The lowest known function start above `vaddr`; UINT64_MAX when there is none. */
 uint64_t code_bounds_after(const struct code_bounds *bounds, uint64_t vaddr);

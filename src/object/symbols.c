@@ -251,8 +251,8 @@ static size_t merge_all(const struct candidate *list, const struct key *keys, si
 
 /* (3) Extents. */
 
-/* `guessable`: something besides .dynsym tells where functions begin. Without, a sizeless export
- * would swallow every stripped function behind it, so it names its first byte alone. */
+/* `guessable`: something besides .dynsym tells where all functions begin. Without, a sizeless
+ * export would swallow every stripped function behind it, so it names its first byte alone. */
 static void set_extents(const struct candidate *merged, size_t count,
                         const struct code_bounds *bounds, bool guessable, struct symbols *symbols)
 {
@@ -330,7 +330,8 @@ static bool build(struct symbols *s, const struct collector *c, const struct cod
         good = s->extents && s->names;
     }
     if (good)
-        set_extents(merged, s->count, bounds, c->full_tables > 0 || code_bounds_known(bounds), s);
+        set_extents(merged, s->count, bounds, c->full_tables > 0 || code_bounds_complete(bounds),
+                    s);
     free(keys);
     free(merged);
     return good && cut_versions(s, c->file_bytes) && extents_build(&s->index, s->extents, s->count);

@@ -162,6 +162,7 @@ static void none_left(void **state)
 
 int main(void)
 {
+    LEAVE_UNDER_TSAN();
     static char all[] = "all";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chosen_among_the_free),

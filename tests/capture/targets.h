@@ -47,6 +47,17 @@
 #define UNDER_ASAN 0
 #endif
 
+/* The thread sanitizer keeps signals back until its runtime is called, and then shows registers
+ * that are no longer true: stacks taken then are not looked at, and a test of nothing but stacks
+ * leaves. */
+#define LEAVE_UNDER_TSAN()                                                                         \
+    do {                                                                                           \
+        if (UNDER_TSAN) {                                                                          \
+            print_message("skipped: the thread sanitizer delivers signals late\n");                \
+            return 77;                                                                             \
+        }                                                                                          \
+    } while (0)
+
 /* A function of a section of its own: the linker knows where it begins and ends. */
 #define KNOWN(name)                                                                                \
     extern const char __start_known_##name[] __attribute__((visibility("hidden")));                \

@@ -50,8 +50,10 @@ static void check_round(struct caller *caller, size_t count)
         for (unsigned j = 0; j < caller->targets; j++) {
             if (caller->threads[i].id != targets[j].id)
                 continue;
-            if (stack->end == FW_END_ROOT && FRAMES_IN(stack, known_caller) == 1 &&
-                FRAMES_IN(stack, target_main) == 1)
+            if (UNDER_TSAN) /* see LEAVE_UNDER_TSAN; here to see races */
+                whole++;
+            else if (stack->end == FW_END_ROOT && FRAMES_IN(stack, known_caller) == 1 &&
+                     FRAMES_IN(stack, target_main) == 1)
                 whole++;
             else
                 print_stack(&caller->threads[i]);
@@ -138,7 +140,8 @@ static void threads_come_and_go(void **state)
         for (size_t j = 0; j < CAPACITY && caller->threads[j].id; j++) {
             const struct fw_stack *stack = &caller->threads[j].stack;
             wrong += stack->end == FW_END_NONE;
-            wrong += stack->end == FW_END_UNAVAILABLE && stack->unavailable == FW_AVAILABLE;
+            wrong += !UNDER_TSAN && stack->end == FW_END_UNAVAILABLE &&
+                     stack->unavailable == FW_AVAILABLE;
             wrong +=
                 stack->end == FW_END_UNAVAILABLE && stack->unavailable == FW_UNAVAILABLE_TIMEOUT;
         }

@@ -8,7 +8,7 @@
 #include <link.h>
 #include <sys/mman.h>
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !UNDER_TSAN
+#if defined(__GLIBC__) && !UNDER_ASAN && !UNDER_TSAN
 #define COUNT_ALLOCATIONS 1
 
 /* Every allocation of the program, libc's own included, goes through here. */
@@ -221,6 +221,7 @@ static void inside_dlopen(void **state)
 
 int main(void)
 {
+    LEAVE_UNDER_TSAN();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_allocated), cmocka_unit_test(inside_malloc),
         cmocka_unit_test(stdio_locked),         cmocka_unit_test(loader_locked),
