@@ -65,10 +65,11 @@ static struct fw_frame frames[16 * 64];
 /* Captures everybody `times` times, and each time the thread `id`'s whole stack is there. */
 static void capture_often(fw_thread_id id, unsigned times, bool may_allocate)
 {
+    const uint32_t patience = patience_ms();
     unsigned before = allocations, bad = 0;
     for (unsigned i = 0; i < times; i++) {
         size_t count = 0;
-        struct fw_threads_options options = {.size = sizeof options, .timeout_ms = 5000};
+        struct fw_threads_options options = {.size = sizeof options, .timeout_ms = patience};
         fw_error error = fw_threads_capture(threads, 16, &count, frames, 16 * 64, &options);
         bool found = false;
         for (size_t j = 0; j < count && j < 16; j++)
@@ -136,7 +137,7 @@ static void inside_malloc(void **state)
     (void)state;
     struct target target = {.body = allocate};
     target_begin(&target, 0);
-    capture_often(target.id, 300, true);
+    capture_often(target.id, emulated() ? 20 : 300, true);
     target_end(&target);
 }
 
