@@ -74,7 +74,7 @@ static inline bool emulated(void)
 /* A timeout that a loaded machine does not exceed; short where one thread is known to use it up. */
 static inline uint32_t patience_ms(void)
 {
-    return emulated() ? 100 : 10000;
+    return emulated() ? 1000 : 10000;
 }
 
 /* A function of a section of its own: the linker knows where it begins and ends. */

@@ -82,7 +82,7 @@ static void callers_at_once(void **state)
     const unsigned n = *(unsigned *)*state;
     begin_targets();
     for (unsigned i = 0; i < n; i++) {
-        callers[i].rounds = ROUNDS;
+        callers[i].rounds = emulated() ? 3 : ROUNDS;
         callers[i].targets = TARGETS;
         callers[i].failed = callers[i].missing = 0;
         pthread_create(&callers[i].thread, NULL, call, &callers[i]);
@@ -135,7 +135,7 @@ static void threads_come_and_go(void **state)
     struct caller *caller = &callers[0];
     *caller = (struct caller){.rounds = 1, .targets = TARGETS};
     unsigned wrong = 0;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < (emulated() ? 4 : 60); i++) {
         call(caller);
         for (size_t j = 0; j < CAPACITY && caller->threads[j].id; j++) {
             const struct fw_stack *stack = &caller->threads[j].stack;
@@ -172,7 +172,7 @@ static int capture_in_child(void)
 static void forked_children(void **state)
 {
     bool busy = *state != NULL;
-    if (UNDER_TSAN || (UNDER_ASAN && busy)) /* their own locks do not survive the fork */
+    if (UNDER_TSAN || emulated() || (UNDER_ASAN && busy)) /* their locks do not survive the fork */
         skip();
     begin_targets();
     callers[1] = (struct caller){.rounds = busy ? 40 : 1, .targets = TARGETS};
@@ -228,7 +228,7 @@ static void signal_storm(void **state)
     storming = true;
     pthread_t stormer;
     pthread_create(&stormer, NULL, storm, NULL);
-    callers[0] = (struct caller){.rounds = ROUNDS, .targets = TARGETS};
+    callers[0] = (struct caller){.rounds = emulated() ? 3 : ROUNDS, .targets = TARGETS};
     call(&callers[0]);
     storming = false;
     pthread_join(stormer, NULL);
