@@ -26,9 +26,11 @@ struct reader {
     bool failed;
 };
 
+/* No bytes at all may be NULL, to which C does not allow to add even zero. */
 static inline struct reader reader_over(const void *data, size_t size)
 {
-    struct reader r = {data, data, (const uint8_t *)data + size, false, false};
+    const uint8_t *end = (const uint8_t *)((uintptr_t)data + size);
+    struct reader r = {data, data, end, false, false};
     return r;
 }
 
@@ -39,7 +41,7 @@ static inline struct reader reader_at(const void *data, size_t size, uint64_t of
     if (offset > size)
         r.failed = true;
     else
-        r.pos += offset;
+        r.pos = (const uint8_t *)((uintptr_t)data + (size_t)offset);
     return r;
 }
 

@@ -106,7 +106,8 @@ bool job_settle_failure(struct job *job, size_t index, const struct snapshot *sn
     struct fw_process_thread *thread = &job->process->threads[index];
     pid_t tid = thread->thread.id;
     fw_unavailable reason = snapshot->unavailable;
-    if (snapshot->status != TRACE_TIMEOUT && has_ended(job, tid)) {
+    if (snapshot->status == TRACE_GONE ||
+        (snapshot->status != TRACE_TIMEOUT && has_ended(job, tid))) {
         job->ended++;
         if (tid == job->process->view)
             live_choose_view(job->process);

@@ -118,7 +118,7 @@ static bool opcodes_compact(struct opcodes *ops, uint32_t word)
 static bool opcodes_of(const struct unwind_image *image, const struct entry *entry,
                        struct opcodes *ops)
 {
-    *ops = (struct opcodes){.words = reader_over(NULL, 0)};
+    *ops = (struct opcodes){.left = 0};
     if (entry->word >> 31) /* inline; only personality routine 0 fits */
         return entry->word >> 24 == 0x80 && opcodes_compact(ops, entry->word);
 

@@ -287,12 +287,11 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
     void **address = output->addresses + output->count;
     uint64_t left = most;
 
-    size_t slot = (size_t)(rule_slot_of(&local, pc) - local.slot);
-    uint16_t nobody, *guess = &nobody;
+    struct rule_slot *slot = rule_slot_of(&local, pc), nobody, *callee = &nobody;
     for (; left; left--) {
         rule_t rule;
-        if (__builtin_expect(!rule_slot_holds(&local.slot[slot], pc ^ local.generation, &rule), 0))
-            rule = rule_guess_again(&local, pc, pc ^ local.generation, guess, &slot);
+        if (__builtin_expect(!rule_slot_holds(slot, pc ^ local.generation, &rule), 0))
+            rule = rule_guess_again(&local, pc, pc ^ local.generation, callee, &slot);
         unsigned kind = rule_kind(rule);
         if (__builtin_expect(kind != RULE_SP && kind != RULE_FP, 0))
             break;
@@ -321,8 +320,8 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
             fp = near_word(&near, fp_at, terms);
         sp = cfa;
         pc = ra;
-        guess = &local.caller[slot];
-        slot = __atomic_load_n(guess, __ATOMIC_RELAXED);
+        callee = slot;
+        slot = rule_guess(&local, callee);
         info = FW_FRAME_RETURN | (uint64_t)rule_method(rule) << 8;
     } /* the root's address, 0, has no rule either */
     if (left < most) {
