@@ -64,11 +64,11 @@ static struct regs regs_of(const struct task_registers *task)
     return regs;
 }
 
-fw_error asleep_capture(fw_thread_id id, struct fw_stack *stack)
+fw_error asleep_capture(fw_thread_id id, struct fw_stack *stack, struct task_status *status)
 {
-    struct task_status before, after;
+    struct task_status after;
     struct task_registers first, last;
-    fw_error error = tasks_status(id, &before);
+    fw_error error = tasks_status(id, status);
     if (error == FW_OK)
         error = tasks_registers(id, &first);
     if (error != FW_OK)
@@ -81,6 +81,8 @@ fw_error asleep_capture(fw_thread_id id, struct fw_stack *stack)
     struct self_images images;
     struct walk_space space;
     self_space(&images, &space);
+    if (!space.find_image(space.context, first.pc) && !space.is_code(space.context, first.pc))
+        return FW_ERR_UNSUPPORTED; /* an emulator's registers, not those of this program */
     walk_stack(&space, &memory, &regs, &options, stack);
 
     error = tasks_registers(id, &last);
@@ -88,6 +90,6 @@ fw_error asleep_capture(fw_thread_id id, struct fw_stack *stack)
         error = tasks_status(id, &after);
     if (error != FW_OK)
         return error;
-    bool slept = first.pc == last.pc && first.sp == last.sp && before.switches == after.switches;
+    bool slept = first.pc == last.pc && first.sp == last.sp && status->switches == after.switches;
     return slept ? FW_OK : FW_ERR_VANISHED;
 }

@@ -8,12 +8,12 @@
 #ifndef CAPTURE_ASLEEP_H
 #define CAPTURE_ASLEEP_H
 
-#include "framewalk/threads.h"
+#include "os/linux/tasks.h"
 
 /* Fills `stack` (frames, capacity, tail set by the caller). FW_OK only when the thread did not run
  * from before the walk until after it. FW_ERR_VANISHED: it runs, or ran meanwhile.
  * FW_ERR_NOT_FOUND: it is gone. FW_ERR_UNSUPPORTED, FW_ERR_PERMISSION: the kernel does not tell. No
  * allocation, no lock; about 6 KB of stack. */
-fw_error asleep_capture(fw_thread_id id, struct fw_stack *stack);
+fw_error asleep_capture(fw_thread_id id, struct fw_stack *stack, struct task_status *status);
 
 #endif

@@ -19,8 +19,10 @@
 #include <string.h>
 
 /* A thread that is not in trouble answers within microseconds, or when it next gets a processor:
- * only then is it worth reading /proc to learn what is wrong, less and less often. */
-enum { FIRST_LOOK_NS = 3000000 };
+ * only then is it worth reading /proc to learn what is wrong, less and less often. One that sleeps
+ * must be seen asleep twice, so that a short sleep, or a signal blocked for a moment (in our own
+ * handler for another caller, for instance), is not taken for a state. */
+enum { FIRST_LOOK_NS = 2000000, SECOND_LOOK_NS = 1000000 };
 
 struct question {
     struct fw_thread *thread;
@@ -28,6 +30,7 @@ struct question {
     uint64_t deadline;  /* monotonic, ns; the time of giving up */
     uint64_t look_at;   /* of the next look into /proc */
     uint64_t look_step; /* doubles */
+    uint64_t switches;  /* of the thread at the last look, when it slept; else UINT64_MAX */
     bool rung;          /* a signal is on its way, or waits in the thread's queue */
     bool refused;       /* the system does not let us ring */
     bool opaque;        /* the kernel does not say where the thread sleeps */
@@ -149,6 +152,7 @@ static void ask(struct collection *c, struct fw_thread *thread, int slot, uint64
     uint64_t timeout = c->settings->timeout_ns;
     struct question *q = &c->asked[c->count++];
     *q = (struct question){.thread = thread, .slot = slot, .deadline = now + timeout};
+    q->switches = UINT64_MAX;
     q->look_step = timeout < FIRST_LOOK_NS ? timeout : FIRST_LOOK_NS;
     q->look_at = now + q->look_step;
     slot_post(slot, thread->id, c->settings->frames, c->settings->tail);
@@ -165,62 +169,71 @@ static bool harvest(struct collection *c)
     return c->count != before;
 }
 
-/* Reads the stack of a thread that sleeps in the kernel, while nobody can answer in its slot. A
- * stack that was read only in part is taken when nothing better can come: `any`. */
-static bool settle_asleep(struct collection *c, unsigned i, bool any)
+/* Reads the stack of a thread that sleeps in the kernel, while nobody can answer in its slot. One
+ * that has slept since the last look is taken when it is whole, or when nothing better can come;
+ * the last look takes what there is. */
+static bool settle_asleep(struct collection *c, unsigned i, bool hopeless, bool last)
 {
     struct question *q = &c->asked[i];
     fw_thread_id id = q->thread->id;
     if (q->opaque || !slot_withdraw(q->slot))
         return false;
     struct fw_stack *stack = &slot_at(q->slot)->stack;
-    fw_error error = asleep_capture(id, stack);
-    if (error == FW_OK && (any || stack->end == FW_END_ROOT)) {
+    struct task_status status;
+    fw_error error = asleep_capture(id, stack, &status);
+    bool slept = error == FW_OK && status.switches == q->switches;
+    if (error == FW_OK && (last || (slept && (hopeless || stack->end == FW_END_ROOT)))) {
         doorbell_note_waiting(id, q->rung);
         settle_answer(c, i);
         return true;
     }
+    q->switches = error == FW_OK ? status.switches : UINT64_MAX;
     q->opaque = error == FW_ERR_UNSUPPORTED || error == FW_ERR_PERMISSION;
     slot_post(q->slot, id, c->settings->frames, c->settings->tail);
 
     /* A ring that came while there was no question is spent. */
-    struct task_status status;
     if (!q->refused && tasks_status(id, &status) == FW_OK && !waits_in_queue(c, &status))
         ring(c, q);
     return false;
 }
 
-/* Finds out why a thread does not answer, and settles what can be settled. True: it was. */
-static bool look(struct collection *c, unsigned i, uint64_t now)
+/* The right reason for a thread that did not answer in time. */
+static fw_unavailable reason_of(const struct collection *c, const struct question *q,
+                                const struct task_status *status)
+{
+    if (c->replaced)
+        return FW_UNAVAILABLE_REPLACED;
+    if (q->refused)
+        return FW_UNAVAILABLE_PERMISSION;
+    if (status->blocked >> (c->signal - 1) & 1)
+        return FW_UNAVAILABLE_BLOCKED;
+    return status->state == 'D' ? FW_UNAVAILABLE_UNINTERRUPTIBLE : FW_UNAVAILABLE_TIMEOUT;
+}
+
+/* Finds out why a thread does not answer, and settles what can be settled. */
+static void look(struct collection *c, unsigned i, uint64_t now)
 {
     struct question *q = &c->asked[i];
     struct task_status status;
     fw_error error = tasks_status(q->thread->id, &status);
     if (error == FW_ERR_NOT_FOUND || status.state == 'Z' || status.state == 'X') {
         settle_unavailable(c, i, FW_UNAVAILABLE_EXITED);
-        return true;
+        return;
     }
     bool last = now >= q->deadline;
-    bool blocked = status.blocked >> (c->signal - 1) & 1;
-    bool stuck = status.state == 'D';
     bool stopped = status.state == 'T' || status.state == 't';
-    if ((blocked || stuck || stopped || q->refused || c->replaced) &&
-        settle_asleep(c, i, blocked || stopped || last))
-        return true;
+    bool cannot = (status.blocked >> (c->signal - 1) & 1) || q->refused || c->replaced;
+    if ((cannot || stopped || status.state == 'D') && settle_asleep(c, i, cannot || stopped, last))
+        return;
     if (last) {
-        settle_unavailable(c, i,
-                           c->replaced  ? FW_UNAVAILABLE_REPLACED
-                           : q->refused ? FW_UNAVAILABLE_PERMISSION
-                           : blocked    ? FW_UNAVAILABLE_BLOCKED
-                           : stuck      ? FW_UNAVAILABLE_UNINTERRUPTIBLE
-                                        : FW_UNAVAILABLE_TIMEOUT);
-        return true;
+        settle_unavailable(c, i, reason_of(c, q, &status));
+        return;
     }
     if (!q->rung && !q->refused)
         ring(c, q);
     q->look_step *= 2;
-    q->look_at = now + q->look_step < q->deadline ? now + q->look_step : q->deadline;
-    return false;
+    uint64_t step = q->switches == UINT64_MAX ? q->look_step : SECOND_LOOK_NS;
+    q->look_at = now + step < q->deadline ? now + step : q->deadline;
 }
 
 /* Somebody installed a handler of theirs over ours: asks again with another signal. */

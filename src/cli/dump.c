@@ -398,5 +398,5 @@ int dump_main(int argc, char **argv)
         cli_error("cannot write '%s': %s", options.output, strerror(errno));
         job.code = CLI_FAILED;
     }
-    return job.code;
+    return (int)job.code;
 }

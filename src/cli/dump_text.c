@@ -16,6 +16,7 @@
 enum {
     NAME_COLUMNS = 56, /* longer names push their image to the right, alone */
     IDS_SHOWN = 3,     /* of a folded group */
+    REPEATS_SHOWN = 4, /* longer runs of one frame, as recursion makes them, are folded */
 };
 
 /* 99744 as "99,744". */
@@ -204,6 +205,16 @@ static void print_end(const struct dump *dump, const struct dump_stack *stack, s
         style_line(style, STYLE_WARNING, "  -- stack ends here: %s", phrase);
 }
 
+/* How many frames from `at` on are the same call, not looking past the gap. */
+static uint32_t repeats(const struct dump_stack *stack, uint32_t at)
+{
+    uint32_t end = at < stack->head ? stack->head : stack->count, next = at + 1;
+    while (next < end && stack->frames[next].address == stack->frames[at].address &&
+           stack->frames[next].flags == stack->frames[at].flags)
+        next++;
+    return next - at;
+}
+
 static bool print_stack(struct frame_names *names, const struct dump_stack *stack,
                         struct style *style)
 {
@@ -228,6 +239,12 @@ static bool print_stack(struct frame_names *names, const struct dump_stack *stac
                        grouped(stack->omitted, count));
         print_frame(&stack->frames[i], &texts[i], i < stack->head ? i : i + stack->omitted, digits,
                     width, verbose, style);
+        uint32_t same = verbose || names->options->no_fold ? 1 : repeats(stack, i);
+        if (same > REPEATS_SHOWN) {
+            style_line(style, STYLE_DIM, "  ... the same %s more times ...",
+                       grouped(same - 1, count));
+            i += same - 1;
+        }
     }
     free(texts);
     print_end(names->dump, stack, style);

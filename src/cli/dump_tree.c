@@ -1,6 +1,7 @@
 /*
  * Sampled stacks as a call tree: outermost function first, each with the share of samples that
- * passed through it. Calls are told apart by function, not by address. Only where the tree branches
+ * passed through it. Calls are told apart by function, not by address. A function that is the only
+ * one its caller was seen to call stands below it without a number; only where the tree branches
  * does it move to the right, so that deep stacks stay readable.
  */
 #include "cli/dump_text.h"
@@ -122,6 +123,8 @@ static bool add_stack(struct tree *tree, struct frame_names *names, const struct
     return true;
 }
 
+enum { SHARE_COLUMNS = 19 };
+
 static void print_share(const struct tree *tree, uint64_t samples, int indent, struct style *style)
 {
     double share = 100.0 * (double)samples / (double)tree->nodes[0].samples;
@@ -129,10 +132,8 @@ static void print_share(const struct tree *tree, uint64_t samples, int indent, s
     style_print(style, STYLE_DIM, "  %6" PRIu64 "  %*s", samples, indent, "");
 }
 
-static void print_node(const struct tree *tree, const struct node *node, int indent,
-                       struct style *style)
+static void print_node(const struct node *node, struct style *style)
 {
-    print_share(tree, node->samples, indent, style);
     if (node->note != NULL) {
         style_print(style, STYLE_WARNING, "%s", node->note);
     } else if (node->text.subject == FRAME_NOWHERE) {
@@ -166,10 +167,16 @@ static int compare_nodes(const void *left, const void *right)
 static bool print_below(const struct tree *tree, const struct node *node, int indent,
                         struct style *style)
 {
+    uint64_t shown = node == tree->nodes ? 0 : node->samples;
     while (node->child != 0 && tree->nodes[node->child].sibling == 0 &&
            (node->self == 0 || node == tree->nodes)) {
         node = &tree->nodes[node->child];
-        print_node(tree, node, indent, style);
+        if (node->samples != shown)
+            print_share(tree, node->samples, indent, style);
+        else
+            fprintf(style->to, "%*s", SHARE_COLUMNS + indent, "");
+        shown = node->samples;
+        print_node(node, style);
     }
     size_t count = 0;
     for (size_t at = node->child; at != 0; at = tree->nodes[at].sibling)
@@ -191,7 +198,8 @@ static bool print_below(const struct tree *tree, const struct node *node, int in
         style_line(style, STYLE_DIM, "[in itself]");
     }
     for (size_t i = 0; i < count && ok; i++) {
-        print_node(tree, children[i], further, style);
+        print_share(tree, children[i]->samples, further, style);
+        print_node(children[i], style);
         ok = print_below(tree, children[i], further, style);
     }
     free(children);

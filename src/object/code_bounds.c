@@ -8,7 +8,7 @@
 
 enum { DATAREL_SDATA4 = 0x3b, DATAREL_UDATA4 = 0x33, DATAREL_SDATA8 = 0x3c, DATAREL_UDATA8 = 0x34 };
 
-static bool init_eh_frame_hdr(struct code_bounds *bounds, const struct object *object,
+static void init_eh_frame_hdr(struct code_starts *starts, const struct object *object,
                               const struct unwind_section *header)
 {
     struct reader r = elf_reader(object, (struct span){header->data, header->size});
@@ -30,72 +30,80 @@ static bool init_eh_frame_hdr(struct code_bounds *bounds, const struct object *o
     case 0x0b: entries = reader_u32(&r); break;
     case 0x04:
     case 0x0c: entries = reader_u64(&r); break;
-    default: return false;
+    default: return;
     }
     switch (table) {
     case DATAREL_SDATA4:
-    case DATAREL_UDATA4: bounds->entry_size = 8; break;
+    case DATAREL_UDATA4: starts->entry_size = 8; break;
     case DATAREL_SDATA8:
-    case DATAREL_UDATA8: bounds->entry_size = 16; break;
-    default: return false;
+    case DATAREL_UDATA8: starts->entry_size = 16; break;
+    default: return;
     }
     if (r.failed || version != 1)
-        return false;
-    bounds->encoding = table;
-    bounds->base = header->vaddr;
-    bounds->table = (struct span){r.pos, reader_left(&r)};
-    uint64_t room = bounds->table.size / bounds->entry_size;
-    bounds->count = (size_t)(entries < room ? entries : room);
-    return true;
+        return;
+    starts->is_signed = table == DATAREL_SDATA4;
+    starts->base = header->vaddr;
+    starts->table = (struct span){r.pos, reader_left(&r)};
+    uint64_t room = starts->table.size / starts->entry_size;
+    starts->count = (size_t)(entries < room ? entries : room);
 }
 
 void code_bounds_init(struct code_bounds *bounds, const struct object *object,
                       const struct unwind_image *image)
 {
     *bounds = (struct code_bounds){.swap = object->swap, .is_64 = object->is_64};
-    if (image->eh_frame_hdr.data && init_eh_frame_hdr(bounds, object, &image->eh_frame_hdr) &&
-        bounds->count)
-        return;
-    bounds->count = 0;
-    if (image->exidx.data) {
-        bounds->exidx = true;
-        bounds->table = (struct span){image->exidx.data, image->exidx.size};
-        bounds->entry_size = 8;
-        bounds->count = image->exidx.size / 8;
-        bounds->base = image->exidx.vaddr;
-    }
+    if (image->eh_frame_hdr.data)
+        init_eh_frame_hdr(&bounds->eh_frame_hdr, object, &image->eh_frame_hdr);
+    if (image->exidx.data)
+        bounds->exidx = (struct code_starts){
+            .table = {image->exidx.data, image->exidx.size},
+            .count = image->exidx.size / 8,
+            .entry_size = 8,
+            .base = image->exidx.vaddr,
+        };
 }
 
-static uint64_t start_of(const struct code_bounds *bounds, size_t i)
+bool code_bounds_complete(const struct code_bounds *bounds)
 {
-    size_t offset = i * bounds->entry_size;
-    struct reader r = reader_at(bounds->table.data, bounds->table.size, offset);
+    return bounds->eh_frame_hdr.count && !bounds->exidx.count;
+}
+
+static uint64_t start_of(const struct code_bounds *bounds, const struct code_starts *starts,
+                         size_t i)
+{
+    size_t offset = i * starts->entry_size;
+    struct reader r = reader_at(starts->table.data, starts->table.size, offset);
     r.swap = bounds->swap;
-    uint64_t value;
-    if (bounds->exidx) {
-        uint32_t prel31 = reader_u32(&r);
-        int32_t relative = (int32_t)(prel31 << 1) >> 1;
-        value = bounds->base + offset + (uint64_t)(int64_t)relative;
-    } else if (bounds->entry_size == 16) {
-        value = bounds->base + reader_u64(&r);
+    uint64_t value = starts->base;
+    if (starts == &bounds->exidx) {
+        int32_t prel31 = (int32_t)(reader_u32(&r) << 1) >> 1;
+        value += offset + (uint64_t)(int64_t)prel31;
+    } else if (starts->entry_size == 16) {
+        value += reader_u64(&r);
     } else {
         uint32_t stored = reader_u32(&r);
-        value =
-            bounds->base + (bounds->encoding == DATAREL_SDATA4 ? (uint64_t)(int64_t)(int32_t)stored
-                                                               : (uint64_t)stored);
+        value += starts->is_signed ? (uint64_t)(int64_t)(int32_t)stored : (uint64_t)stored;
     }
     return bounds->is_64 ? value : (uint32_t)value;
 }
 
-uint64_t code_bounds_after(const struct code_bounds *bounds, uint64_t vaddr)
+static uint64_t first_after(const struct code_bounds *bounds, const struct code_starts *starts,
+                            uint64_t vaddr)
 {
-    size_t lo = 0, hi = bounds->count; /* start_of(lo - 1) <= vaddr < start_of(hi) */
+    size_t lo = 0, hi = starts->count; /* start_of(lo - 1) <= vaddr < start_of(hi) */
     while (lo < hi) {
         size_t middle = lo + (hi - lo) / 2;
-        if (start_of(bounds, middle) <= vaddr)
+        if (start_of(bounds, starts, middle) <= vaddr)
             lo = middle + 1;
         else
             hi = middle;
     }
-    return lo < bounds->count ? start_of(bounds, lo) : UINT64_MAX;
+    return lo < starts->count ? start_of(bounds, starts, lo) : UINT64_MAX;
+}
+
+uint64_t code_bounds_after(const struct code_bounds *bounds, uint64_t vaddr)
+{
+    uint64_t a = first_after(bounds, &bounds->eh_frame_hdr, vaddr);
+    uint64_t b = first_after(bounds, &bounds->exidx, vaddr);
+    return a < b ? a : b;
 }

@@ -135,13 +135,22 @@ fw_error elf_parse_segments(struct object *object, const struct elf_header *head
     return FW_OK;
 }
 
+static int by_address(const void *a, const void *b)
+{
+    const struct elf_load_place *x = a, *y = b;
+    if (x->vaddr != y->vaddr)
+        return x->vaddr < y->vaddr ? -1 : 1;
+    return x->load < y->load ? -1 : x->load > y->load;
+}
+
 fw_error elf_collect_loads(struct object *object, struct fw_failure *why)
 {
     if (object->segment_count == 0)
         return FW_OK;
     object->loads = calloc(object->segment_count, sizeof *object->loads);
     object->load_index = calloc(object->segment_count, sizeof *object->load_index);
-    if (!object->loads || !object->load_index)
+    object->places = calloc(object->segment_count, sizeof *object->places);
+    if (!object->loads || !object->load_index || !object->places)
         return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
     for (size_t i = 0; i < object->segment_count; i++) {
         struct elf_segment *s = &object->segments[i];
@@ -150,6 +159,8 @@ fw_error elf_collect_loads(struct object *object, struct fw_failure *why)
         if (s->bytes.size > s->memory_size)
             s->bytes.size = (size_t)s->memory_size;
         object->load_index[object->load_count] = (uint32_t)i;
+        object->places[object->load_count] =
+            (struct elf_load_place){s->vaddr, (uint32_t)object->load_count};
         object->loads[object->load_count++] = (struct object_segment){
             .vaddr = s->vaddr,
             .memory_size = s->memory_size,
@@ -160,6 +171,7 @@ fw_error elf_collect_loads(struct object *object, struct fw_failure *why)
             .executable = s->flags & PF_X,
         };
     }
+    qsort(object->places, object->load_count, sizeof *object->places, by_address);
     return FW_OK;
 }
 
@@ -271,10 +283,19 @@ const struct elf_segment *elf_segment_of_type(const struct object *object, uint3
 
 ptrdiff_t elf_load_at(const struct object *object, uint64_t vaddr)
 {
-    for (size_t i = 0; i < object->load_count; i++)
-        if (vaddr - object->loads[i].vaddr < object->loads[i].memory_size)
-            return (ptrdiff_t)i;
-    return -1;
+    size_t lo = 0, hi = object->load_count; /* the first place above vaddr */
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (object->places[middle].vaddr <= vaddr)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    if (lo == 0)
+        return -1;
+    uint32_t load = object->places[lo - 1].load;
+    return vaddr - object->loads[load].vaddr < object->loads[load].memory_size ? (ptrdiff_t)load
+                                                                               : -1;
 }
 
 struct span elf_at(const struct object *object, uint64_t vaddr)

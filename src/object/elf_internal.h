@@ -22,6 +22,11 @@ struct elf_segment { /* one program header of any type */
     struct span bytes; /* the part of file_size that is at hand */
 };
 
+struct elf_load_place {
+    uint64_t vaddr;
+    uint32_t load;
+};
+
 struct elf_section {
     struct object_section view;
     uint32_t link, info;
@@ -58,8 +63,9 @@ struct object {
 
     struct elf_segment *segments; /* all program headers */
     size_t segment_count;
-    struct object_segment *loads; /* those of type PT_LOAD whose address range makes sense */
-    uint32_t *load_index;         /* loads[i] is segments[load_index[i]] */
+    struct object_segment *loads;  /* those of type PT_LOAD whose address range makes sense */
+    uint32_t *load_index;          /* loads[i] is segments[load_index[i]] */
+    struct elf_load_place *places; /* the same, ascending by address */
     size_t load_count;
     struct elf_section *sections; /* [0] is the null section */
     size_t section_count;

@@ -7,7 +7,10 @@
  */
 #include "object/elf_internal.h"
 
-enum { BUILD_ID_MAX = 64 };
+enum {
+    BUILD_ID_MAX = 64,
+    NOTE_SEGMENTS = 16, /* as many are searched for a section's notes; real files have under 4 */
+};
 
 typedef bool (*note_call)(void *context, const char *name, uint32_t type, struct span contents);
 
@@ -51,29 +54,44 @@ static bool in_note_segment(const struct object *object, const struct object_sec
 {
     if (object->is_debug)
         return false;
-    for (size_t i = 0; i < object->segment_count; i++) {
+    for (size_t i = 0, seen = 0; i < object->segment_count && seen < NOTE_SEGMENTS; i++) {
         const struct elf_segment *s = &object->segments[i];
-        if (s->type == PT_NOTE && section->offset >= s->offset &&
-            section->offset - s->offset < s->bytes.size)
+        if (s->type != PT_NOTE)
+            continue;
+        seen++;
+        if (section->offset >= s->offset && section->offset - s->offset < s->bytes.size)
             return true;
     }
     return false;
 }
 
+/* Takes a table's bytes from the budget. Tables of a sane file do not overlap, so together they are
+ * no larger than it; without this, thousands of headers could name the same bytes. */
+static bool afford(uint64_t *budget, struct span table)
+{
+    if (table.size > *budget)
+        return false;
+    *budget -= table.size;
+    return true;
+}
+
 void object_notes(const struct object *object, note_call each, void *context)
 {
+    uint64_t budget = object->file.size;
     for (size_t i = 0; i < object->segment_count; i++) {
         const struct elf_segment *s = &object->segments[i];
         if (s->type == PT_NOTE &&
-            !walk_notes(object, s->bytes, s->align == 8 ? 8 : 4, each, context))
+            (!afford(&budget, s->bytes) ||
+             !walk_notes(object, s->bytes, s->align == 8 ? 8 : 4, each, context)))
             return;
     }
     for (size_t i = 1; i < object->section_count; i++) {
         const struct elf_section *s = &object->sections[i];
         if (s->view.type != SHT_NOTE || in_note_segment(object, &s->view))
             continue;
-        if (!walk_notes(object, elf_section_bytes(object, s), s->alignment == 8 ? 8 : 4, each,
-                        context))
+        struct span bytes = elf_section_bytes(object, s);
+        if (!afford(&budget, bytes) ||
+            !walk_notes(object, bytes, s->alignment == 8 ? 8 : 4, each, context))
             return;
     }
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MINIDEBUG_LIMIT = 256 << 20 }; /* unpacked; real ones stay under a tenth of it */
+enum { MINIDEBUG_LIMIT = 128 << 20 }; /* unpacked; real ones stay under a tenth of it */
 
 static struct object *unpack(struct object *object, const struct unwind_section *packed,
                              struct fw_failure *why)

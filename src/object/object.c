@@ -160,6 +160,7 @@ void object_close(struct object *object)
     free(object->segments);
     free(object->loads);
     free(object->load_index);
+    free(object->places);
     if (object->owned == OBJECT_BYTES_MAPPED)
         munmap((void *)(uintptr_t)object->file.data, object->file.size);
     else if (object->owned == OBJECT_BYTES_ALLOCATED)

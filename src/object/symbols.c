@@ -5,21 +5,18 @@
  * its section, which it can never pass. (2) Sort by address and let one symbol speak for each
  * address (`better`). (3) Give sizeless symbols an end: the next symbol, the next function that the
  * unwind tables know, the end of an enclosing sized function or of the section, whichever comes
- * first. (4) Flatten: cut the overlapping extents into disjoint pieces, each owned by the covering
- * symbol that starts last, or by none.
+ * first. (4) Index the extents, so that the covering symbol which starts last is found at once.
  *
- * Invariant after building: piece_start is strictly ascending, and an address belongs to the piece
- * with the greatest start not above it. Pieces before the first and owned by nobody have no name.
+ * Invariant after building: extents are strictly ascending by start, and none is empty.
  */
 #include "object/symbols.h"
 
 #include "object/code_bounds.h"
 #include "object/elf_internal.h"
+#include "object/extents.h"
 #include "object/plt.h"
 
 #include <stdlib.h>
-
-#define NOBODY UINT32_MAX
 
 enum { RANK_LOCAL = 1, RANK_NOTYPE = 2, RANK_PLT = 4 }; /* the lower sum speaks for an address */
 
@@ -30,22 +27,17 @@ struct candidate {
     bool dynamic; /* from .dynsym */
 };
 
-struct symbol {
-    uint64_t start, end;
-    const char *name;
+struct symbol_name {
+    const char *text;
     bool plt;
 };
 
 struct symbols {
-    struct symbol *symbols; /* ascending, one per address */
+    struct extent *extents;    /* one per address that a symbol starts at */
+    struct symbol_name *names; /* of the same order */
     size_t count;
-    uint64_t base;    /* link-time address that narrow piece starts count from */
-    uint32_t *narrow; /* piece starts minus base; NULL when they need 64 bits */
-    uint64_t *wide;   /* piece starts, else NULL */
-    uint32_t *owner;  /* index into `symbols`, or NOBODY */
-    size_t piece_count;
-    char **own_names; /* names that had a version cut off */
-    size_t own_name_count;
+    struct extents index;
+    char *own_names; /* names that had a version cut off, one behind the other */
 };
 
 /* (1) Collecting. */
@@ -56,6 +48,7 @@ struct collector {
     struct candidate *list;
     size_t count, capacity;
     size_t full_tables; /* how many .symtab were read */
+    size_t file_bytes;  /* of the objects read */
     bool failed;
 };
 
@@ -64,7 +57,7 @@ static void add(struct collector *c, const struct candidate *candidate)
     if (c->count == c->capacity) {
         size_t capacity = c->capacity ? c->capacity * 2 : 1024;
         struct candidate *grown =
-            capacity < NOBODY / 4 ? realloc(c->list, capacity * sizeof *grown) : NULL;
+            capacity < UINT32_MAX / 4 ? realloc(c->list, capacity * sizeof *grown) : NULL;
         if (!grown) {
             c->failed = true;
             return;
@@ -122,6 +115,7 @@ static void take_stub(void *context, uint64_t lo, uint64_t hi, uint64_t limit, c
 static void collect_from(struct collector *c, struct object *object)
 {
     c->object = object;
+    c->file_bytes += object->file.size;
     c->dynamic = false;
     if (object_symbols(object, false, take_symbol, c) == FW_OK)
         c->full_tables++;
@@ -167,11 +161,25 @@ static bool sort_keys(struct key *keys, size_t count)
     return true;
 }
 
-/* Underscores before the name proper; the prefix of mangled C++ and Rust names is none. */
-static size_t underscores(const char *name)
+/* What is compared of a name: a table may let many symbols share one endless string. */
+enum { NAME_COMPARED = 1024 };
+
+struct name_parts {
+    const char *text;
+    size_t size; /* at most NAME_COMPARED */
+    size_t lead; /* underscores before the name proper; the prefix of C++ and Rust names is none */
+    bool versioned;
+};
+
+static struct name_parts take_apart(const char *name)
 {
-    size_t n = strspn(name, "_");
-    return n == 1 && (name[1] == 'Z' || name[1] == 'R') ? 0 : n;
+    struct name_parts p = {.text = name, .size = strnlen(name, NAME_COMPARED)};
+    while (p.lead < p.size && name[p.lead] == '_')
+        p.lead++;
+    if (p.lead == 1 && (name[1] == 'Z' || name[1] == 'R'))
+        p.lead = 0;
+    p.versioned = memchr(name, '@', p.size) != NULL;
+    return p;
 }
 
 /* Aliases of equal rank: the name that people write. No version suffix, then the fewest leading
@@ -179,16 +187,14 @@ static size_t underscores(const char *name)
  * folded by the linker keep one name, always the same. */
 static int compare_names(const char *a, const char *b)
 {
-    bool at_a = strchr(a, '@'), at_b = strchr(b, '@');
-    if (at_a != at_b)
-        return at_a ? 1 : -1;
-    size_t lead_a = underscores(a), lead_b = underscores(b);
-    if (lead_a != lead_b)
-        return lead_a < lead_b ? -1 : 1;
-    size_t length_a = strlen(a), length_b = strlen(b);
-    if (length_a != length_b)
-        return length_a < length_b ? -1 : 1;
-    return strcmp(a, b);
+    struct name_parts x = take_apart(a), y = take_apart(b);
+    if (x.versioned != y.versioned)
+        return x.versioned ? 1 : -1;
+    if (x.lead != y.lead)
+        return x.lead < y.lead ? -1 : 1;
+    if (x.size != y.size)
+        return x.size < y.size ? -1 : 1;
+    return memcmp(x.text, y.text, x.size);
 }
 
 /* Functions before labels, global and weak before local, all before PLT stubs; then by name. */
@@ -245,10 +251,10 @@ static size_t merge_all(const struct candidate *list, const struct key *keys, si
 
 /* (3) Extents. */
 
-/* `guessable`: something besides .dynsym tells where functions begin. Without, a sizeless export
- * would swallow every stripped function behind it, so it names its first byte alone. */
+/* `guessable`: something besides .dynsym tells where all functions begin. Without, a sizeless
+ * export would swallow every stripped function behind it, so it names its first byte alone. */
 static void set_extents(const struct candidate *merged, size_t count,
-                        const struct code_bounds *bounds, bool guessable, struct symbol *symbols)
+                        const struct code_bounds *bounds, bool guessable, struct symbols *symbols)
 {
     uint64_t function_end = 0;
     for (size_t i = 0; i < count; i++) {
@@ -267,124 +273,45 @@ static void set_extents(const struct candidate *merged, size_t count,
         } else if (end > function_end) {
             function_end = end;
         }
-        symbols[i] = (struct symbol){c->start, end, c->name, c->rank & RANK_PLT};
+        symbols->extents[i] = (struct extent){c->start, end};
+        symbols->names[i] = (struct symbol_name){c->name, c->rank & RANK_PLT};
     }
 }
 
-/* (4) Flattening. */
-
-struct pieces {
-    uint64_t *start;
-    uint32_t *owner;
-    size_t count;
-    uint32_t *open; /* symbols whose extent has begun, by start */
-    size_t open_count;
-    uint64_t at; /* everything below is done */
-};
-
-static void put_piece(struct pieces *p, uint64_t start, uint32_t owner)
+/* Bytes before the version in name@@VERSION, as .symtab may have it; 0 when there is none. */
+static size_t unversioned_size(const char *name)
 {
-    if (p->count && p->owner[p->count - 1] == owner)
-        return;
-    p->start[p->count] = start;
-    p->owner[p->count++] = owner;
+    const char *version = memchr(name, '@', strnlen(name, NAME_COMPARED));
+    return version ? (size_t)(version - name) : 0;
 }
 
-/* Emits the pieces below `limit`. */
-static void advance(struct pieces *p, const struct symbol *symbols, uint64_t limit)
+/* A version is not part of the name. The copies without it take no more than `budget` bytes, which
+ * those of a sane file never exceed; what goes beyond keeps its suffix. */
+static bool cut_versions(struct symbols *s, size_t budget)
 {
-    while (p->open_count && p->at < limit) {
-        uint32_t top = p->open[p->open_count - 1];
-        uint64_t end = symbols[top].end;
-        if (end > p->at) {
-            put_piece(p, p->at, top);
-            p->at = end < limit ? end : limit;
-        }
-        if (end <= p->at)
-            p->open_count--;
+    size_t total = 0;
+    for (size_t i = 0; i < s->count && total < budget; i++) {
+        size_t size = unversioned_size(s->names[i].text);
+        total += size ? size + 1 : 0;
     }
-    if (p->at < limit && !p->open_count) {
-        put_piece(p, p->at, NOBODY);
-        p->at = limit;
-    }
-}
-
-static void flatten(struct pieces *p, const struct symbol *symbols, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0)
-            p->at = symbols[0].start;
-        advance(p, symbols, symbols[i].start);
-        p->open[p->open_count++] = (uint32_t)i;
-    }
-    advance(p, symbols, UINT64_MAX);
-}
-
-/* Names as .symtab has them may carry a version (name@@VERSION), which is not part of the name. */
-static bool cut_versions(struct symbols *s)
-{
-    for (size_t i = 0; i < s->count; i++) {
-        const char *name = s->symbols[i].name;
-        const char *version = strchr(name, '@');
-        if (!version || version == name)
-            continue;
-        if ((s->own_name_count & (s->own_name_count - 1)) == 0) {
-            size_t capacity = s->own_name_count ? s->own_name_count * 2 : 1;
-            char **grown = realloc(s->own_names, capacity * sizeof *grown);
-            if (!grown)
-                return false;
-            s->own_names = grown;
-        }
-        char *cut = strndup(name, (size_t)(version - name));
-        if (!cut)
-            return false;
-        s->own_names[s->own_name_count++] = cut;
-        s->symbols[i].name = cut;
-    }
-    return true;
-}
-
-/* Piece starts as 32-bit offsets from the first, which is what every real object allows. */
-static bool store_pieces(struct symbols *s, struct pieces *p)
-{
-    s->piece_count = p->count;
-    s->owner = realloc(p->owner, (p->count ? p->count : 1) * sizeof *p->owner);
-    if (!s->owner)
-        s->owner = p->owner;
-    p->owner = NULL;
-    if (p->count == 0)
+    total = total < budget ? total : budget;
+    if (total == 0)
         return true;
-    s->base = p->start[0];
-    if (p->start[p->count - 1] - s->base > UINT32_MAX) {
-        s->wide = p->start;
-        p->start = NULL;
-        return true;
-    }
-    s->narrow = malloc(p->count * sizeof *s->narrow);
-    if (!s->narrow)
+    s->own_names = malloc(total);
+    if (!s->own_names)
         return false;
-    for (size_t i = 0; i < p->count; i++)
-        s->narrow[i] = (uint32_t)(p->start[i] - s->base);
-    return true;
-}
-
-static bool build_pieces(struct symbols *s)
-{
-    size_t room = 2 * s->count + 2;
-    struct pieces p = {
-        .start = malloc(room * sizeof *p.start),
-        .owner = malloc(room * sizeof *p.owner),
-        .open = malloc((s->count + 1) * sizeof *p.open),
-    };
-    bool good = p.start && p.owner && p.open;
-    if (good) {
-        flatten(&p, s->symbols, s->count);
-        good = store_pieces(s, &p);
+    char *to = s->own_names;
+    for (size_t i = 0; i < s->count; i++) {
+        size_t size = unversioned_size(s->names[i].text);
+        if (size == 0 || size >= total)
+            continue;
+        memcpy(to, s->names[i].text, size);
+        to[size] = 0;
+        s->names[i].text = to;
+        to += size + 1;
+        total -= size + 1;
     }
-    free(p.start);
-    free(p.owner);
-    free(p.open);
-    return good;
+    return true;
 }
 
 /* From collected candidates to the finished index. */
@@ -398,14 +325,16 @@ static bool build(struct symbols *s, const struct collector *c, const struct cod
     good = good && sort_keys(keys, c->count);
     if (good) {
         s->count = merge_all(c->list, keys, c->count, merged);
-        s->symbols = malloc((s->count + 1) * sizeof *s->symbols);
-        good = s->symbols != NULL;
+        s->extents = malloc((s->count + 1) * sizeof *s->extents);
+        s->names = malloc((s->count + 1) * sizeof *s->names);
+        good = s->extents && s->names;
     }
     if (good)
-        set_extents(merged, s->count, bounds, c->full_tables > 0 || bounds->count > 0, s->symbols);
+        set_extents(merged, s->count, bounds, c->full_tables > 0 || code_bounds_complete(bounds),
+                    s);
     free(keys);
     free(merged);
-    return good && cut_versions(s) && build_pieces(s);
+    return good && cut_versions(s, c->file_bytes) && extents_build(&s->index, s->extents, s->count);
 }
 
 struct symbols *symbols_build(struct object *object, struct object *debug)
@@ -443,13 +372,10 @@ void symbols_destroy(struct symbols *symbols)
 {
     if (!symbols)
         return;
-    for (size_t i = 0; i < symbols->own_name_count; i++)
-        free(symbols->own_names[i]);
     free(symbols->own_names);
-    free(symbols->symbols);
-    free(symbols->narrow);
-    free(symbols->wide);
-    free(symbols->owner);
+    free(symbols->extents);
+    free(symbols->names);
+    extents_free(&symbols->index);
     free(symbols);
 }
 
@@ -458,51 +384,18 @@ size_t symbols_count(const struct symbols *symbols)
     return symbols->count;
 }
 
-/* Index of the last element not above `value`; the first one is not. */
-static size_t search_narrow(const uint32_t *list, size_t count, uint32_t value)
-{
-    size_t at = 0;
-    while (count > 1) {
-        size_t half = count / 2;
-        at = list[at + half] <= value ? at + half : at;
-        count -= half;
-    }
-    return at;
-}
-
-static size_t search_wide(const uint64_t *list, size_t count, uint64_t value)
-{
-    size_t at = 0;
-    while (count > 1) {
-        size_t half = count / 2;
-        at = list[at + half] <= value ? at + half : at;
-        count -= half;
-    }
-    return at;
-}
-
 bool symbols_lookup(const struct symbols *symbols, uint64_t vaddr, struct symbol_match *match)
 {
-    if (symbols->piece_count == 0 || vaddr < symbols->base)
+    uint32_t i = extents_find(&symbols->index, vaddr);
+    if (i == EXTENT_NONE)
         return false;
-    uint64_t offset = vaddr - symbols->base;
-    size_t piece;
-    if (symbols->wide)
-        piece = search_wide(symbols->wide, symbols->piece_count, vaddr);
-    else if (offset <= UINT32_MAX)
-        piece = search_narrow(symbols->narrow, symbols->piece_count, (uint32_t)offset);
-    else
-        return false;
-    uint32_t owner = symbols->owner[piece];
-    if (owner == NOBODY)
-        return false;
-    const struct symbol *s = &symbols->symbols[owner];
+    const struct extent *extent = &symbols->extents[i];
     *match = (struct symbol_match){
-        .name = s->name,
-        .vaddr = s->start,
-        .size = s->end - s->start,
-        .offset = vaddr - s->start,
-        .plt = s->plt,
+        .name = symbols->names[i].text,
+        .vaddr = extent->start,
+        .size = extent->end - extent->start,
+        .offset = vaddr - extent->start,
+        .plt = symbols->names[i].plt,
     };
     return true;
 }

@@ -134,6 +134,9 @@ void object_unwind_image(struct object *object, struct object *debug, struct unw
     if (object->e_type == ET_REL || object->e_type == ET_CORE)
         return;
     find_code(object, image);
+    uint64_t entry = object->machine == EM_ARM ? object->entry & ~(uint64_t)1 : object->entry;
+    if (entry >= image->lo && entry < image->hi)
+        image->entry = entry;
     image->entry = object_entry(object);
     find_eh_frame(object, image);
     find_exidx(object, image);

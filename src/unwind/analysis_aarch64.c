@@ -322,7 +322,8 @@ static struct step run_branch(struct sim *sim, uint32_t insn, uint64_t at, struc
 static struct step run(const struct unwind_image *image, uint64_t at, struct sim *sim)
 {
     uint32_t insn = insn_at(image, at);
-    struct step step = {.flow = FLOW_NEXT, .size = insn == 0 ? 0 : 4};
+    struct step step = {
+        .flow = FLOW_NEXT, .size = insn == 0 ? 0 : 4, .padding = insn == 0xd503201f};
 
     switch (bits(insn, 25, 4)) {
     case 8:

@@ -4,7 +4,8 @@
  *
  * An address does not say whether its code is ARM or Thumb (its lowest bit was removed). Nearly all
  * ARM instructions carry the condition "always" in their top bits, which few words of Thumb code
- * happen to show; where a stretch of code is not clearly the one or the other, nothing is proved.
+ * show, and no function begins with a conditional instruction. Literal pools look like neither.
+ * Where a stretch of code is not clearly the one or the other, nothing is proved.
  *
  * Specification: "Arm Architecture Reference Manual ARMv7-A and ARMv7-R", chapters A5 and A6.
  */
@@ -15,24 +16,45 @@ enum { SP = 13, LR = 14, WINDOW = 8 };
 
 enum code_kind { CODE_UNCLEAR, CODE_ARM, CODE_THUMB };
 
-static enum code_kind kind_at(const struct unwind_image *image, uint64_t at)
+struct census {
+    unsigned words, always; /* those with the condition "always" */
+};
+
+static struct census count_words(const struct unwind_image *image, uint64_t lo, uint64_t hi)
 {
-    if (at & 2)
-        return CODE_THUMB;
-    unsigned always = 0, words = 0;
-    struct reader r = simulate_code(image, at & ~3ull);
-    while (words < WINDOW) {
+    struct census count = {0, 0};
+    struct reader r = simulate_code(image, lo);
+    for (uint64_t at = lo; at + 4 <= hi; at += 4) {
         uint32_t word = reader_u32(&r);
         if (r.failed)
             break;
-        words++;
-        always += word >> 28 == 0xe;
+        count.words++;
+        count.always += word >> 28 == 0xe;
     }
-    if (words == 0)
+    return count;
+}
+
+static enum code_kind kind_at(const struct unwind_image *image, uint64_t at)
+{
+    uint64_t lo = 0, hi = 0;
+    if (at & 2)
+        return CODE_THUMB;
+    if (image->function_bounds && image->function_bounds(image, at, &lo, &hi) && lo <= at) {
+        if (lo & 2)
+            return CODE_THUMB;
+        hi = hi - lo > 4 * WINDOW ? lo + 4 * WINDOW : hi;
+        struct census count = count_words(image, lo, hi);
+        if (count_words(image, lo, lo + 4).always == 0)
+            return count.always * 4 <= count.words ? CODE_THUMB : CODE_UNCLEAR;
+        return count.always * 4 >= count.words * 3 ? CODE_ARM : CODE_UNCLEAR;
+    }
+    if (at < image->text.vaddr)
         return CODE_UNCLEAR;
-    if (always * 4 >= words * 3)
-        return CODE_ARM;
-    return always * 4 <= words ? CODE_THUMB : CODE_UNCLEAR;
+    lo = at - image->text.vaddr < 4 * WINDOW ? at : at - 4 * WINDOW;
+    struct census count = count_words(image, lo, at + 4 * WINDOW);
+    if (count.always * 4 >= count.words * 3)
+        return count.words ? CODE_ARM : CODE_UNCLEAR;
+    return count.always * 8 <= count.words ? CODE_THUMB : CODE_UNCLEAR;
 }
 
 static uint32_t word_at(const struct unwind_image *image, uint64_t at)

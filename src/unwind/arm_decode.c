@@ -318,6 +318,11 @@ struct step arm_run(const struct unwind_image *image, uint64_t at, struct sim *s
 
     if (step.size == 0)
         return step;
+    if (insn >> 16 == 0) { /* andeq r0, r0: a small number in a literal pool */
+        step.flow = FLOW_STOP;
+        return step;
+    }
+    step.padding = insn == 0xe320f000 || insn == 0xe1a00000; /* nop; mov r0, r0 */
     if (insn >> 28 == 15)
         return run_unconditional(sim, insn, step);
     if (insn >> 28 == ALWAYS)

@@ -136,7 +136,8 @@ static enum unwind_status find_arm(const struct unwind_image *image, uint64_t va
 {
     enum { SP = 13, PC = 15 };
 
-    for (unsigned back = 0; back <= 4; back += 2) {
+    for (unsigned form = 0; form <= 2; form++) {
+        unsigned back = 4 - 2 * form; /* the longer form first: the bare old swi may be its end */
         unsigned svc = 0, size = 0;
         unsigned number = arm_number(image, vaddr - back, &svc, &size);
         if (number == 0 || (back != 0 && back != svc))

@@ -214,6 +214,7 @@ static bool popped(const struct arch *arch, const struct sim *sim)
 
 struct pending {
     uint64_t at;
+    bool called;
     struct sim sim;
 };
 
@@ -222,32 +223,51 @@ struct path {
     const struct unwind_image *image;
     uint64_t lo, hi; /* where falling through is believed */
     bool bounded;    /* lo and hi are the function's */
+    bool called;     /* a call was passed, which perhaps never comes back */
 };
+
+/* Code that makes room on the stack behind a call is most likely another function, which the
+ * compiler put behind a call that does not come back. */
+static bool grew(struct value before, struct value after)
+{
+    return before.kind == VALUE_ENTRY &&
+           (after.kind != VALUE_ENTRY || (after.reg == before.reg && after.offset < before.offset));
+}
 
 /* One path, from *at with *sim. Branches not taken are left in `pending`. */
 static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *steps,
                    struct pending *pending, unsigned *pending_count, struct unwind_row *row)
 {
     const struct arch *arch = path.image->arch;
+    bool behind_call = false;
 
-    while ((*steps)-- > 0) {
+    for (; *steps > 0; (*steps)--) {
         if (at < path.lo || at >= path.hi)
             return false;
+        struct value sp = sim->reg[arch->sp];
         struct step step = path.isa->run(path.image, at, sim);
-        if (step.size == 0)
+        if (step.size == 0 || (path.called && grew(sp, sim->reg[arch->sp])))
             return false;
+        if (step.padding && behind_call)
+            return false;
+        behind_call = step.flow == FLOW_CALL;
         at += step.size;
         switch (step.flow) {
         case FLOW_NEXT: break;
-        case FLOW_CALL: sim_call(sim, path.isa); break;
+        case FLOW_CALL:
+            sim_call(sim, path.isa);
+            path.called = true;
+            break;
         case FLOW_BRANCH:
             if (*pending_count < PENDING)
-                pending[(*pending_count)++] = (struct pending){step.target, *sim};
+                pending[(*pending_count)++] = (struct pending){step.target, path.called, *sim};
             break;
         case FLOW_JUMP:
             if (step.target < path.lo || step.target >= path.hi) {
                 if (path.bounded && popped(arch, sim))
                     return row_at_return(arch, sim, sim->reg[arch->lr], row);
+                if (path.called)
+                    return false; /* a tail call would have reloaded the link register */
                 path.lo = path.image->lo;
                 path.hi = path.image->hi;
                 path.bounded = false;
@@ -270,13 +290,17 @@ static bool prove_forward(const struct path *path, uint64_t at, bool exact, stru
     struct sim sim;
 
     sim_begin(&sim, path->image->arch);
-    if (!exact)
+    struct path from = *path;
+    if (!exact) {
         sim_call(&sim, path->isa);
-    if (follow(*path, at, &sim, &steps, pending, &pending_count, row))
+        from.called = true;
+    }
+    if (follow(from, at, &sim, &steps, pending, &pending_count, row))
         return true;
     while (tried < pending_count) {
         struct pending *next = &pending[tried++];
-        struct path from = *path;
+        from = *path;
+        from.called = next->called;
         if (follow(from, next->at, &next->sim, &steps, pending, &pending_count, row))
             return true;
     }
@@ -339,6 +363,8 @@ static enum from_start prove_from_start(const struct path *path, uint64_t place,
     unsigned pending_count = 0;
     struct sim sim;
     bool live = true;        /* control reaches here by falling through */
+    bool unseen = false;     /* branches ahead were not followed: what stands behind a call may be
+                                their target, and the call one that does not come back */
     bool after_call = exact; /* a return address must follow a call */
     uint64_t at = path->lo;
 
@@ -369,13 +395,21 @@ static enum from_start prove_from_start(const struct path *path, uint64_t place,
             return START_FAILED;
         at += step.size;
         after_call = exact || step.flow == FLOW_CALL;
-        if (!live)
-            continue;
-        if (step.flow == FLOW_CALL)
+        bool ahead = (step.flow == FLOW_JUMP || step.flow == FLOW_BRANCH) && step.target >= at &&
+                     step.target <= place;
+        if (!live || (ahead && pending_count == PENDING)) {
+            unseen = unseen || ahead;
+            if (!live)
+                continue;
+            ahead = false;
+        }
+        if (step.flow == FLOW_CALL) {
+            if (unseen && at != place)
+                return START_FAILED;
             sim_call(&sim, path->isa);
-        if ((step.flow == FLOW_JUMP || step.flow == FLOW_BRANCH) && step.target >= at &&
-            step.target <= place && pending_count < PENDING)
-            pending[pending_count++] = (struct pending){step.target, sim};
+        }
+        if (ahead)
+            pending[pending_count++] = (struct pending){step.target, false, sim};
         live = step.flow == FLOW_NEXT || step.flow == FLOW_CALL || step.flow == FLOW_BRANCH;
     }
     return START_FAILED;
@@ -387,7 +421,7 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
                                  uint64_t vaddr, bool exact, struct unwind_row *row)
 {
     uint64_t place = exact ? vaddr : vaddr + 1;
-    struct path path = {isa, image, image->lo, image->hi, false};
+    struct path path = {isa, image, image->lo, image->hi, false, false};
     struct unwind_row started;
     enum from_start start = START_FAILED;
 

@@ -61,6 +61,7 @@ struct step {
     uint64_t target; /* link-time */
     struct value ra;
     uint8_t size; /* of the instruction; 0 when there was none to read */
+    bool padding; /* does nothing: behind a call it says that the call does not come back */
 };
 
 /* Runs the instruction at link-time address `at`: updates *sim and says where it leads. */

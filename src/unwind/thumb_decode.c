@@ -385,6 +385,9 @@ struct step thumb_run(const struct unwind_image *image, uint64_t at, struct sim 
 
     if (step.size == 0)
         return step;
+    if (first == 0) /* movs r0, r0: half of a small number in a literal pool */
+        return with_flow(step, FLOW_STOP);
+    step.padding = insn == 0xbf00 || insn == 0xf3af8000;
     if (!conditional)
         return wide ? run_wide(sim, insn, at, step) : run_narrow(sim, insn, at, step);
 

@@ -11,22 +11,25 @@ if command -v fish >/dev/null 2>&1; then fish -n "$folder/framewalk.fish"; fi
 
 wanted=$("$framewalk" dump --help | sed -n '/^usage/,/^Exit/p' | grep -o -- '^ .*' |
     grep -oE -- '(^ *(-[a-z], )?|; | and )--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u)
-bash_has=$(bash -c "source '$folder/framewalk.bash'
-    COMP_WORDS=(framewalk dump --); COMP_CWORD=2; _framewalk; printf '%s\n' \"\${COMPREPLY[@]}\"" | sort -u)
-zsh_has=$(grep -oE -- '--[a-z-]+=?[[}]' "$folder/framewalk.zsh" | grep -oE -- '--[a-z-]*[a-z]' | sort -u)
-fish_has=$(grep 'complete -c framewalk -n \$dump' "$folder/framewalk.fish" |
-    grep -oE -- ' -l [a-z-]+' | sed 's/ -l /--/' | sort -u)
-
 bad=0
-for shell in bash zsh fish; do
-    eval "has=\$${shell}_has"
-    if [ "$has" != "$wanted" ]; then
-        echo "$shell offers other options than framewalk dump --help lists:"
-        echo "help: $wanted" | tr '\n' ' '
-        echo
-        echo "$shell: $has" | tr '\n' ' '
-        echo
-        bad=1
-    fi
-done
+
+# compare SHELL: what it offers comes in on standard input.
+compare() {
+    has=$(sort -u)
+    [ "$has" != "$wanted" ] || return 0
+    echo "$1 offers other options than framewalk dump --help lists:"
+    printf '%s\n' "$wanted" "--- and $1" "$has"
+    bad=1
+}
+
+work=$(mktemp)
+trap 'rm -f "$work"' EXIT
+bash -c "source '$folder/framewalk.bash'
+    COMP_WORDS=(framewalk dump --); COMP_CWORD=2; _framewalk; printf '%s\n' \"\${COMPREPLY[@]}\"" >"$work"
+compare bash <"$work"
+grep -oE -- '--[a-z-]+=?[[}]' "$folder/framewalk.zsh" | grep -oE -- '--[a-z-]*[a-z]' >"$work"
+compare zsh <"$work"
+grep -F "complete -c framewalk -n \$dump" "$folder/framewalk.fish" | grep -oE -- ' -l [a-z-]+' |
+    sed 's/ -l /--/' >"$work"
+compare fish <"$work"
 exit $bad

@@ -131,6 +131,10 @@ static void test_no_fold(void **state)
         assert_non_null(strstr(out, title));
     }
     assert_null(strstr(out, "more"));
+    /* Neither are recursive calls. */
+    assert_int_equal(run("--no-fold --thread 206 101"), CLI_OK);
+    assert_non_null(strstr(out, "  #7  main+0x20"));
+    assert_null(strstr(out, "more"));
 }
 
 static void test_json(void **state)

@@ -88,6 +88,8 @@ static const uint64_t handler[] = {0x401500, 0x7f0000001300 | SIGNAL, 0x401404, 
                                    0x401020, 0x7f0000001233};
 static const uint64_t jit[] = {0x7fdeadbeef00, 0x401734, 0x401355};
 static const uint64_t deep[] = {0x401804, 0x401812, 0x401812, 0x401812, 0x401020, 0x7f0000001233};
+static const uint64_t recursion[] = {0x401804, 0x401812, 0x401812, 0x401812,      0x401812,
+                                     0x401812, 0x401812, 0x401020, 0x7f0000001233};
 static const uint64_t reading[] = {0x7f0000001410, 0x401112, 0x401020, 0x7f0000001233};
 
 static struct fw_process_thread *add(struct fw_process *process, fw_thread_id id, const char *name,
@@ -139,6 +141,7 @@ static void fill_odd(struct fw_process *process)
     stack->unavailable = FW_UNAVAILABLE_EXITED;
     stack = &add(process, 204, "stuck", 'D', "", NULL, 0, FW_END_UNAVAILABLE)->thread.stack;
     stack->unavailable = FW_UNAVAILABLE_TIMEOUT;
+    add(process, 206, "recursion", 'S', "", STACK(recursion), FW_END_ROOT);
     add(process, 205, "limit", 'S', "", STACK(busy), FW_END_LIMIT);
 }
 

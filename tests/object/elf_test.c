@@ -322,15 +322,17 @@ static void tells_programs_from_libraries(void **state)
     fixture_need("gcc");
     fixture_text("main.c", "int main(void) { return 0; }");
     fixture_run("gcc -pie -fPIE main.c -o pie && gcc -no-pie -fno-PIE main.c -o exec &&"
-                "gcc -shared -fPIC main.c -o lib.so && gcc -c main.c -o main.o");
+                "gcc -shared -fPIC main.c -o lib.so && gcc -c main.c -o main.o &&"
+                "gcc -static-pie -nostdlib -Wl,-e,main main.c -o static_pie");
     static const struct {
         const char *name;
         enum object_type type;
     } expected[] = {{"pie", OBJECT_EXECUTABLE},
                     {"exec", OBJECT_EXECUTABLE},
+                    {"static_pie", OBJECT_EXECUTABLE},
                     {"lib.so", OBJECT_SHARED},
                     {"main.o", OBJECT_RELOCATABLE}};
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         struct object *o = fixture_open(expected[i].name);
         assert_int_equal(object_type(o), expected[i].type);
         assert_string_equal(object_label(o), fixture_path(expected[i].name));

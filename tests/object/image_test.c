@@ -121,11 +121,22 @@ static struct loaded load(const struct object *o, uint64_t base)
     return l;
 }
 
+static bool count_symbol(void *context, const struct object_symbol *symbol)
+{
+    (void)symbol;
+    ++*(size_t *)context;
+    return true;
+}
+
 static void finds_dynamic_symbols_without_sections(void **state)
 {
     (void)state;
-    fixture_text("l.c", "int first(int x) { return x + 1; }\nint second(int x) { return x * 3; }\n"
-                        "extern int third(int); int fourth(int x) { return third(x) + 2; }\n");
+    fixture_text("l.c",
+                 "int first(int x) { return x + 1; }\nint second(int x) { return x * 3; }\n"
+                 "extern int third(int); int fourth(int x) { return third(x) + 2; }\n"
+                 "#define F(n) int f##n##1(void) { return 1 ## n; } int f##n##2(void) { return "
+                 "2 ## n; } int f##n##3(void) { return 3 ## n; }\n"
+                 "F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9)\n");
     static const char *const styles[] = {"gnu", "sysv", "both"};
     for (size_t t = 0; t < fixture_target_count; t++) {
         const struct fixture_target *target = &fixture_targets[t];
@@ -139,8 +150,8 @@ static void finds_dynamic_symbols_without_sections(void **state)
             struct object *o;
             assert_int_equal(object_open_image(read_loaded, &l, l.base, "l", &o, NULL), FW_OK);
             struct symbols *a = symbols_build(file, NULL), *b = symbols_build(o, NULL);
-            static const char *const names[] = {"first", "second", "fourth"};
-            for (size_t i = 0; i < 3; i++) {
+            static const char *const names[] = {"first", "second", "fourth", "f01", "f92"};
+            for (size_t i = 0; i < 5; i++) {
                 struct symbol_match match;
                 uint64_t at = fixture_nm(target->tools, "l.so", names[i]);
                 if (target->machine == EM_ARM)
@@ -150,6 +161,10 @@ static void finds_dynamic_symbols_without_sections(void **state)
                 assert_true(symbols_lookup(b, at, &match));
                 assert_string_equal(match.name, names[i]);
             }
+            size_t all = 0, found = 0;
+            assert_int_equal(object_symbols(file, true, count_symbol, &all), FW_OK);
+            assert_int_equal(object_symbols(o, true, count_symbol, &found), FW_OK);
+            assert_int_equal(all, found);
             struct span x = object_build_id(file), y = object_build_id(o);
             assert_int_equal(x.size, y.size);
             assert_true(x.size == 0 || memcmp(x.data, y.data, x.size) == 0);
@@ -159,6 +174,29 @@ static void finds_dynamic_symbols_without_sections(void **state)
             object_close(file);
             free(l.bytes);
         }
+    }
+}
+
+/* The last chain of the table may hold more than its first symbol: several sizes make sure. */
+static void gnu_hash_counts_every_symbol(void **state)
+{
+    (void)state;
+    fixture_need("gcc awk");
+    for (int functions = 1; functions < 60; functions += 6) {
+        fixture_run(
+            "awk 'BEGIN { for (i = 0; i < %d; i++) print \"int f\" i \"(void) { return \" i "
+            "\"; }\" }' >n.c && gcc -shared -nostdlib -fPIC -Wl,--hash-style=gnu n.c -o n.so",
+            functions);
+        struct object *file = fixture_open("n.so");
+        struct loaded l = load(file, 0x7000000000);
+        struct object *o;
+        assert_int_equal(object_open_image(read_loaded, &l, l.base, "n", &o, NULL), FW_OK);
+        size_t count = 0;
+        assert_int_equal(object_symbols(o, true, count_symbol, &count), FW_OK);
+        assert_int_equal(count, functions);
+        object_close(o);
+        object_close(file);
+        free(l.bytes);
     }
 }
 
@@ -200,6 +238,7 @@ int main(void)
         cmocka_unit_test(reads_the_vdso),
         cmocka_unit_test(reads_a_library_as_it_lies_in_memory),
         cmocka_unit_test(finds_dynamic_symbols_without_sections),
+        cmocka_unit_test(gnu_hash_counts_every_symbol),
         cmocka_unit_test(keeps_what_can_be_read),
     };
     return cmocka_run_group_tests(tests, fixture_begin, fixture_end);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FRAME __attribute__((noinline, noclone))
+#define FRAME __attribute__((noinline))
 /* After the last call: keeps the compiler from leaving by a jump. */
 #define KEEP __asm__ volatile("" ::: "memory")
 

@@ -3,6 +3,7 @@
  */
 #include "os/linux/self_stack.h"
 
+#include <stdatomic.h>
 #include <sys/auxv.h>
 
 #include "os/linux/self_maps.h"
@@ -12,20 +13,26 @@ enum {
     MAX_PROBED = 1 << 20, /* bytes between the window and a frame that probing will bridge */
 };
 
-/* The readable range of this thread's own stack; hi == 0: not known yet. The main thread's grows
- * downwards. The initial-exec model keeps access to it free of allocation, also inside a signal
- * handler. */
+/* The readable range of this thread's own stack. The main thread's grows downwards. The
+ * initial-exec model keeps access to it free of allocation, also inside a signal handler; `known`
+ * is set last and cleared first, so that a handler that interrupts the update sees no half of it.
+ */
 static _Thread_local struct {
     uintptr_t lo, hi;
-    bool grows;
+    bool known, grows;
 } own __attribute__((tls_model("initial-exec")));
+
+static bool is_own(uintptr_t address)
+{
+    return own.known && address - own.lo < own.hi - own.lo;
+}
 
 /* Everything between the stack pointer and the thread pointer's block, or the program's arguments,
  * stays mapped as long as the thread lives. A stack that holds neither is not the thread's own. */
 static void learn_own_stack(uintptr_t sp)
 {
     struct self_mapping mapping;
-    if (own.hi && !(own.grows && sp < own.lo))
+    if (own.known && !(own.grows && sp < own.lo))
         return;
     if (!self_mapping_find(sp, &mapping) || !mapping.readable)
         return;
@@ -35,9 +42,13 @@ static void learn_own_stack(uintptr_t sp)
     bool on_main = arguments > sp && arguments < mapping.hi;
     if (!on_thread && !on_main)
         return;
+    own.known = false;
+    atomic_signal_fence(memory_order_seq_cst);
     own.lo = mapping.lo;
     own.hi = (on_thread ? thread : arguments) & ~(uintptr_t)(sizeof(void *) - 1);
     own.grows = on_main;
+    atomic_signal_fence(memory_order_seq_cst);
+    own.known = true;
 }
 
 /* Grows the window page by page up to `address`, as long as pages can be read. */
@@ -69,16 +80,17 @@ static bool read_elsewhere(void *context, uint64_t address, void *to, size_t siz
 
 void self_stack_begin(struct self_stack *stack, uintptr_t sp)
 {
-    if (sp - own.lo >= own.hi - own.lo)
+    if (!is_own(sp))
         learn_own_stack(sp);
 
     struct memory_range *range = stack->memory.range;
-    if (sp - own.lo < own.hi - own.lo) {
+    range[1] = (struct memory_range){0, 0, NULL};
+    if (is_own(sp)) {
         range[0] = (struct memory_range){sp, own.hi - sp, (const uint8_t *)sp};
-        range[1] = (struct memory_range){0, 0, NULL};
     } else {
         range[0] = (struct memory_range){sp, 0, (const uint8_t *)sp};
-        range[1] = (struct memory_range){own.lo, own.hi - own.lo, (const uint8_t *)own.lo};
+        if (own.known)
+            range[1] = (struct memory_range){own.lo, own.hi - own.lo, (const uint8_t *)own.lo};
     }
     stack->memory.slow = read_elsewhere;
     stack->memory.context = stack;
