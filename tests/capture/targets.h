@@ -232,7 +232,7 @@ static inline bool ends_as_whole(const struct fw_stack *stack)
             !FRAMES_IN(&whole_->stack, target_main))                                               \
             print_stack(whole_);                                                                   \
         assert_true(ends_as_whole(&whole_->stack));                                                \
-        \ assert_int_equal(whole_->stack.unavailable, FW_AVAILABLE);                               \
+        assert_int_equal(whole_->stack.unavailable, FW_AVAILABLE);                                 \
         assert_int_equal(FRAMES_IN(&whole_->stack, known_caller), 1);                              \
         assert_int_equal(FRAMES_IN(&whole_->stack, target_main), 1);                               \
         assert_int_equal(whole_->stack.frames[0].kind, FW_FRAME_EXACT);                            \
