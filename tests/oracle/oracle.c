@@ -99,6 +99,9 @@ static void follow(struct oracle *o, const struct code *code, const struct user_
     if (arrived && o->between_stacks) {
         adopt_first_return(o);
         o->between_stacks = false;
+        size_t count = shadow_frames(&o->shadows, now->rip, o->expected, MAX_FRAMES);
+        misses_settle(&o->misses, &o->images, o->expected, count);
+        misses_settle(&o->peer_misses, &o->images, o->expected, count);
     }
     if (loads_sp(insn) && now->rsp != before->rsp)
         o->between_stacks |= shadow_jumped(&o->shadows, before->rsp, now->rsp);
@@ -180,16 +183,20 @@ static void compare(struct oracle *o)
         }
     }
     o->compared++;
-    if (class != MISS_CLASSES)
-        misses_add(&o->misses, &o->images, o->instructions, class, o->expected, count, &got, at);
+    if (class == MISS_CLASSES)
+        misses_settle(&o->misses, &o->images, NULL, 0);
+    else
+        misses_defer(&o->misses, &o->images, o->instructions, class, o->expected, count, &got, at);
     if (!o->peer)
         return;
     got = (struct walked){.address = o->address};
     got.count = peer_walk(o->peer, o->address, MAX_FRAMES, &got.whole);
     class = misses_compare(o->expected, count, &got, &at);
-    if (class != MISS_CLASSES)
-        misses_add(&o->peer_misses, &o->images, o->instructions, class, o->expected, count, &got,
-                   at);
+    if (class == MISS_CLASSES)
+        misses_settle(&o->peer_misses, &o->images, NULL, 0);
+    else
+        misses_defer(&o->peer_misses, &o->images, o->instructions, class, o->expected, count, &got,
+                     at);
 }
 
 /* ------------------------------------------------------------------ the run */
@@ -240,13 +247,21 @@ static double share(const struct oracle *o, const struct misses *misses)
 
 static void report(struct oracle *o, double took)
 {
+    misses_settle(&o->misses, &o->images, NULL, 0);
+    misses_settle(&o->peer_misses, &o->images, NULL, 0);
     printf("%s: %lu instructions, %lu compared, %lu exact: %.4f %%\n", o->settings.program[0],
            (unsigned long)o->instructions, (unsigned long)o->compared,
            (unsigned long)(o->compared - o->misses.total), share(o, &o->misses));
     printf("  deepest %zu frames, %lu stacks, %lu frames left without a return, %lu instructions "
-           "between two stacks, %.0f instructions/s\n",
+           "between two stacks, %lu ahead of a jump, %.0f instructions/s\n",
            o->deepest, (unsigned long)o->shadows.count, (unsigned long)o->shadows.dropped,
-           (unsigned long)o->undefined, (double)o->instructions / took);
+           (unsigned long)o->undefined, (unsigned long)o->misses.ahead,
+           (double)o->instructions / took);
+    if (WIFSTOPPED(o->tracee.status)) {
+        char name[160];
+        process_images_name(&o->images, o->tracee.regs.rip, true, name, sizeof name);
+        printf("  still running, in %s\n", name);
+    }
     misses_print(&o->misses, stdout, o->settings.sites);
     if (o->peer) {
         printf("%s: %lu exact of the same: %.4f %%\n", peer_name,
