@@ -1,7 +1,7 @@
 # ./run test: every kind of test, one after the other. Sourced by ./run.
 # shellcheck shell=sh
 
-# check PRESET [CTEST ARGUMENT...]: builds the preset and runs its tests.
+# check PRESET [CTEST ARGUMENT...]: builds the preset and runs its tests; what fails is remembered.
 check() {
     preset=$1
     shift
@@ -13,7 +13,7 @@ check() {
         grep -E 'Skipped|tests passed|No tests' "$log"
     else
         cat "$log"
-        die "tests of $preset failed"
+        failed_presets="$failed_presets $preset"
     fi
 }
 
@@ -29,6 +29,7 @@ run_test() {
     # shellcheck disable=SC2086 # lists of words
     need_packages $packages_build $packages_tool $packages_test $packages_cross
     rm -f "$log_folder"/test-*.log
+    failed_presets=
     wrapper=
     check test
     wrapper=$(fixed_addresses)
@@ -39,6 +40,7 @@ run_test() {
     check aarch64
     check armv7
     test_summary
+    [ -z "$failed_presets" ] || die "tests failed in:$failed_presets"
 }
 
 # One line over all runs: skipped tests count as neither.
