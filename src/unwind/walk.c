@@ -1,10 +1,12 @@
 /*
  * The walker. It runs in one of two modes over the same frames:
  *
- *   quick: carries pc, sp, fp and lr only, and takes rules from the cache; a rule that is not
- * there, or is RULE_SLOW, costs one decoded row. This is nearly every walk. whole: carries all
- * registers and decodes every row. A walk starts again in this mode when a row needs a register
- *          that quick mode does not carry (a frame addressed by rbx, ARM Thumb code by r7).
+ *   quick  carries pc, sp, fp and lr only, and takes rules from the cache; a rule that is not
+ *          there, or is RULE_SLOW, costs one decoded row. This is nearly every walk.
+ *
+ *   whole  carries all registers and decodes every row. A walk starts again in this mode when a row
+ *          needs a register that quick mode does not carry (a frame addressed by rbx, ARM Thumb
+ *          code by r7).
  *
  * Invariant: every step but one over a signal frame moves sp outwards (or takes the innermost
  * frame's return address from the link register), so a walk ends; signal frames and frames are
@@ -405,8 +407,10 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
 
     struct output out = output_begin(stack, options);
     enum unwind_status status;
-    struct quick_terms terms = {arch->pointer_size, arch->lr != ARCH_NO_REG, false, false,
-                                step_code_address(space, UINT64_MAX)};
+    struct quick_terms terms = {.word = arch->pointer_size,
+                                .has_lr = arch->lr != ARCH_NO_REG,
+                                .addresses = out.addresses != NULL,
+                                .code_mask = step_code_address(space, UINT64_MAX)};
     bool native = arch == &ARCH_NATIVE &&
                   memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
     if (native) { /* make them constants */
@@ -415,7 +419,6 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
         terms.direct = true;
         if (!ARCH_NATIVE_HAS_LR)
             terms.code_mask = UINTPTR_MAX;
-        terms.addresses = out.addresses != NULL;
         if (terms.addresses)
             status = quick_walk(space, memory, &at, max_walk, &out, terms);
         else
