@@ -29,8 +29,8 @@ struct reader {
 /* No bytes at all may be NULL, to which C does not allow to add even zero. */
 static inline struct reader reader_over(const void *data, size_t size)
 {
-    const uint8_t *end = (const uint8_t *)((uintptr_t)data + size);
-    struct reader r = {data, data, end, false, false};
+    const uint8_t *begin = data;
+    struct reader r = {begin, begin, size ? begin + size : begin, false, false};
     return r;
 }
 
@@ -40,8 +40,8 @@ static inline struct reader reader_at(const void *data, size_t size, uint64_t of
     struct reader r = reader_over(data, size);
     if (offset > size)
         r.failed = true;
-    else
-        r.pos = (const uint8_t *)((uintptr_t)data + (size_t)offset);
+    else if (offset)
+        r.pos += offset;
     return r;
 }
 

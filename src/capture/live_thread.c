@@ -57,6 +57,8 @@ bool job_walk_copy(struct job *job, size_t index, const struct snapshot *snapsho
     struct memory memory = {
         .range = {snapshot->range[0], snapshot->range[1]}, .slow = read_beyond, .context = &copied};
     job->process->images.reloads = MAX_RELOADS;
+    if (!job->process->arch)
+        job->process->arch = job->process->images.arch = snapshot->arch;
     if (!process_walk(job->process, thread, snapshot->arch, &snapshot->regs, snapshot->pac_mask,
                       &memory, job->options->max_frames))
         return false;

@@ -285,8 +285,8 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
     const struct rule_cache local = *cache;
     uint64_t pc = quick->pc, sp = quick->sp, fp = quick->fp, id = output->id;
     uint64_t info = FW_FRAME_RETURN | (uint64_t)quick->method << 8;
-    struct fw_frame *frame = output->stack->frames + output->count;
-    void **address = output->addresses + output->count;
+    struct fw_frame *frame = terms.addresses ? NULL : output->stack->frames + output->count;
+    void **address = terms.addresses ? output->addresses + output->count : NULL;
     uint64_t left = most;
 
     struct rule_slot *slot = rule_slot_of(&local, pc), nobody, *callee = &nobody;
@@ -407,8 +407,10 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
 
     struct output out = output_begin(stack, options);
     enum unwind_status status;
-    struct quick_terms terms = {arch->pointer_size, arch->lr != ARCH_NO_REG, false, false,
-                                step_code_address(space, UINT64_MAX)};
+    struct quick_terms terms = {.word = arch->pointer_size,
+                                .has_lr = arch->lr != ARCH_NO_REG,
+                                .addresses = out.addresses != NULL,
+                                .code_mask = step_code_address(space, UINT64_MAX)};
     bool native = arch == &ARCH_NATIVE &&
                   memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
     if (native) { /* make them constants */
@@ -417,7 +419,6 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
         terms.direct = true;
         if (!ARCH_NATIVE_HAS_LR)
             terms.code_mask = UINTPTR_MAX;
-        terms.addresses = out.addresses != NULL;
         if (terms.addresses)
             status = quick_walk(space, memory, &at, max_walk, &out, terms);
         else
