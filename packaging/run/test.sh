@@ -1,13 +1,7 @@
 # ./run test: every kind of test, one after the other. Sourced by ./run.
 # shellcheck shell=sh
 
-<<<<<<< HEAD
 # check PRESET [CTEST ARGUMENT...]: builds the preset and runs its tests; what fails is remembered.
-=======
-failed_presets=
-
-# check PRESET [CTEST ARGUMENT...]: builds the preset and runs its tests.
->>>>>>> fresh
 check() {
     preset=$1
     shift
@@ -54,11 +48,7 @@ run_test() {
     check armv7
     [ -z "$failed_presets" ] || echo "Failed:$failed_presets"
     test_summary
-<<<<<<< HEAD
-    [ -z "$failed_presets" ] || die "tests failed in:$failed_presets"
-=======
     [ -z "$failed_presets" ]
->>>>>>> fresh
 }
 
 # One line over all runs: skipped tests count as neither.
