@@ -349,6 +349,8 @@ static struct code_range *range_at(struct images *images, uint64_t address)
         images->reloads--;
         images->source.reload(images->source.context);
         range = search(images, address);
+        if (!range) /* nothing new there: garbage would ask again and again */
+            images->reloads = 0;
     }
     if (range && !range->tried) {
         resolve(images, range);
@@ -359,8 +361,10 @@ static struct code_range *range_at(struct images *images, uint64_t address)
 
 const struct unwind_image *images_find(void *images, uint64_t address)
 {
+    const struct images *of = images;
     const struct code_range *range = range_at(images, address);
-    return range && range->image ? &range->image->unwind : NULL;
+    return range && range->image && range->image->unwind.arch == of->arch ? &range->image->unwind
+                                                                          : NULL;
 }
 
 bool images_is_code(void *context, uint64_t address)
