@@ -232,8 +232,11 @@ static void read_identity(struct fw_process *process)
         if (length > tail && !strcmp(path + length - tail, mark))
             path[length - tail] = 0;
         process->executable = strdup(path);
+        images_note(&process->images, process->executable ? FW_OK : FW_ERR_MEMORY);
     }
     process->command = read_command(process->view);
+    if (!process->command && errno == ENOMEM)
+        images_note(&process->images, FW_ERR_MEMORY);
     process->arch = process->images.arch = executable_arch(process->view);
 }
 
