@@ -1,9 +1,7 @@
 # ./run test: every kind of test, one after the other. Sourced by ./run.
 # shellcheck shell=sh
 
-failed_presets=
-
-# check PRESET [CTEST ARGUMENT...]: builds the preset and runs its tests.
+# check PRESET [CTEST ARGUMENT...]: builds the preset and runs its tests; what fails is remembered.
 check() {
     preset=$1
     shift
@@ -38,6 +36,7 @@ run_test() {
     # shellcheck disable=SC2086 # lists of words
     need_packages $packages_build $packages_tool $packages_test $packages_cross
     rm -f "$log_folder"/test-*.log
+    failed_presets=
     wrapper=
     check test
     wrapper=$(fixed_addresses)
