@@ -46,7 +46,7 @@ static void measure(void)
     struct fw_stack stack = {.frames = frames, .capacity = BENCH_DEPTH};
     bench_require(fw_capture(&stack, 0), BENCH_DEPTH, "frames");
     const unsigned calls = side == glibc ? 200 : 10000;
-    printf("%.2f\n", mixed ? bench_mixed_ns(side, calls / 2500 + 1) : bench_ns(side, calls));
+    printf("%.2f\n", mixed ? bench_mixed_ns(side, 1) : bench_ns(side, calls));
 }
 
 int main(int argc, char **argv)

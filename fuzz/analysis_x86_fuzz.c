@@ -29,7 +29,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                  .context = sizes};
     if (how & 8)
         image.plt[0] = image.text;
-    struct unwind_row row;
+    struct unwind_row row = {.cfa_reg = image.arch->sp,
+                             .cfa_offset = image.arch->pointer_size,
+                             .lo = 0x1000u + entry,
+                             .hi = image.hi};
+    analysis_correct_x86(&image, 0x1000u + start, how & 16, &row);
     analysis_find_x86(&image, 0x1000u + start, how & 16, &row);
     sigframe_find_x86(&image, 0x1000u + start, &row);
     return 0;

@@ -19,7 +19,7 @@ elseif(CMAKE_CROSSCOMPILING) # the consumers are built with the machine's own co
 endif()
 
 # What the thread sanitizer runs.
-foreach(name IN ITEMS stack_table rule_cache threads signal images self names)
+foreach(name IN ITEMS stack_table rule_cache slot threads_callers threads_stuck images self names)
   if(TEST ${name})
     set_property(TEST ${name} APPEND PROPERTY LABELS concurrency)
   endif()

@@ -8,8 +8,13 @@
  * otherwise its stack says FW_END_UNAVAILABLE and why. Every wait is bounded.
  *
  * Thread-safe: any number of callers at once. NOT async-signal-safe. No function of this header
- * allocates, takes the malloc, loader (see fw_images_refresh) or stdio lock, or needs another
- * thread to make progress.
+ * allocates, takes the malloc, loader or stdio lock, or needs another thread to make progress: a
+ * thread that hangs inside dlopen() is captured like any other. So they do not call
+ * fw_images_refresh; that is the caller's to do where it is needed at all.
+ *
+ * What a captured thread notices: a system call that the kernel does not restart after a handler
+ * (signal(7): nanosleep, poll, epoll_wait, ... ) returns EINTR early, as after any signal. The
+ * handler needs about 8 KB of the thread's stack, or of its alternate one.
  */
 #ifndef FRAMEWALK_THREADS_H
 #define FRAMEWALK_THREADS_H
@@ -28,7 +33,8 @@ enum { FW_THREAD_NAME_SIZE = 32 };
 
 struct fw_thread {
     fw_thread_id id;
-    char state; /* R running, S sleeping, D uninterruptible, T stopped, t traced, Z dead, ? unknown
+    char state; /* just before the capture: R running, S sleeping, D uninterruptible, T stopped, t
+                 * traced, Z dead, ? unknown
                  */
     bool is_main;
     bool is_self;                   /* the calling thread */
@@ -45,7 +51,7 @@ struct fw_threads_options {
     uint32_t tail;       /* of these, outermost ones kept for deeper stacks; 0 = frames / 4 */
     uint32_t timeout_ms; /* bound for one thread's answer; 0 = 200 */
     bool skip_self;      /* leave the calling thread out */
-    bool skip_names;     /* do not read names and states (two /proc reads a thread) */
+    bool skip_names;     /* do not read names and states (one /proc read a thread) */
     uint8_t reserved[6]; /* zero */
 };
 

@@ -8,6 +8,7 @@ run_demo() {
     tool=build/release/src/framewalk
 
     ready=$log_folder/hang_demo.out
+    : >"$ready"
     build/release/examples/hang_demo >"$ready" &
     demo_pid=$!
     trap 'kill "$demo_pid" 2>/dev/null || :' EXIT INT TERM

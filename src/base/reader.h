@@ -26,9 +26,11 @@ struct reader {
     bool failed;
 };
 
+/* No bytes at all may be NULL, to which C does not allow to add even zero. */
 static inline struct reader reader_over(const void *data, size_t size)
 {
-    struct reader r = {data, data, (const uint8_t *)data + size, false, false};
+    const uint8_t *begin = data;
+    struct reader r = {begin, begin, size ? begin + size : begin, false, false};
     return r;
 }
 
@@ -38,7 +40,7 @@ static inline struct reader reader_at(const void *data, size_t size, uint64_t of
     struct reader r = reader_over(data, size);
     if (offset > size)
         r.failed = true;
-    else
+    else if (offset)
         r.pos += offset;
     return r;
 }

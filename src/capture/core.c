@@ -18,6 +18,9 @@ void core_close(struct core *core)
         return;
     core_notes_free(&core->notes);
     free(core->segments);
+    for (size_t i = 0; i < core->path_count; i++)
+        free(core->paths[i]);
+    free(core->paths);
     free(core->given);
     free(core->sysroot);
     object_close(core->main);
@@ -40,7 +43,7 @@ static fw_error open_file(struct fw_process *process, const char *path, struct f
         return error;
     if (object_type(core->object) != OBJECT_CORE)
         return process_fail(why, FW_ERR_FORMAT, 0, "%s: an ELF file, but not a core file", path);
-    process->arch = object_arch(core->object);
+    process->arch = process->images.arch = object_arch(core->object);
     if (!process->arch || object_is_big_endian(core->object))
         return process_fail(why, FW_ERR_UNSUPPORTED, 0,
                             "%s: cores of this architecture (ELF machine %u%s) are not supported",

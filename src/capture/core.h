@@ -6,6 +6,8 @@
 #include "capture/core_notes.h"
 #include "capture/process_internal.h"
 
+enum { CORE_PATH_SIZE = 4352 }; /* PATH_MAX and a root before it */
+
 struct core_segment {
     uint64_t lo;
     uint64_t size;     /* bytes of memory */
@@ -22,7 +24,9 @@ struct core {
     char *given; /* the executable that the caller named, or NULL */
     char *sysroot;
     struct object *main; /* the executable, opened to find where it lies; may be NULL */
-    uint64_t missing;    /* bytes that the core says it holds, and does not */
+    char **paths;        /* of files that core_place_files found */
+    size_t path_count;
+    uint64_t missing; /* bytes that the core says it holds, and does not */
     bool truncated;
 };
 
@@ -36,6 +40,11 @@ bool core_read(void *context, uint64_t address, void *to, size_t size);
 bool core_read_or_file(void *context, uint64_t address, void *to, size_t size);
 /* Builds the mappings and gives them to process->images. False when out of memory. */
 bool core_make_maps(struct fw_process *process);
+/* Opens a regular file at a path below `root` (may be NULL); -1 when there is none. */
+int core_open_path(const char *root, const char *path);
+/* core_place.c: names the executable, and where the core does not list its mapped files, finds out
+ * what lies in `maps`. */
+void core_place_files(struct fw_process *process, struct maps *maps);
 struct image_source core_source(struct fw_process *process);
 
 #endif

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_PAGE = 4096, SOURCE_PATH = 4352 };
+enum { FIRST_PAGE = 4096 };
 
 static int by_address(const void *a, const void *b)
 {
@@ -108,9 +108,9 @@ static int same_first_page(struct fw_process *process, int fd, const struct mapp
     return n > 0 && !memcmp(ours, theirs, (size_t)n);
 }
 
-static int open_path(const char *root, const char *path)
+int core_open_path(const char *root, const char *path)
 {
-    char whole[SOURCE_PATH];
+    char whole[CORE_PATH_SIZE];
     struct stat status;
     int n = snprintf(whole, sizeof whole, "%s%s", root ? root : "", path);
     if (n < 0 || (size_t)n >= sizeof whole || stat(whole, &status) || !S_ISREG(status.st_mode))
@@ -138,7 +138,7 @@ static struct object *open_mapped(void *context, const struct mapping *mapping, 
     const struct core *core = process->core;
     *proven = true;
     if (core->given && is_main(process, mapping)) {
-        int fd = open_path(NULL, core->given);
+        int fd = core_open_path(NULL, core->given);
         if (fd >= 0 && same_first_page(process, fd, mapping) != 0)
             return open_fd(fd, mapping->path);
         if (fd >= 0)
@@ -149,7 +149,7 @@ static struct object *open_mapped(void *context, const struct mapping *mapping, 
         const char *root = i == 0 ? core->sysroot : NULL;
         if (i == 1 && !core->sysroot)
             break;
-        int fd = open_path(root, mapping->path);
+        int fd = core_open_path(root, mapping->path);
         if (fd < 0)
             continue;
         int same = same_first_page(process, fd, mapping);
@@ -219,60 +219,6 @@ static bool add_files(const struct core *core, struct maps *maps)
     return true;
 }
 
-/* Gives the mappings without a file that lie in the object's segments this path. */
-static void adopt(struct maps *maps, const struct object *object, uint64_t bias, const char *path)
-{
-    for (size_t i = 0; i < object_segment_count(object); i++) {
-        const struct object_segment *segment = object_segment(object, i);
-        uint64_t lo = segment->vaddr + bias;
-        uint64_t hi = lo + segment->memory_size;
-        const struct mapping *first = maps_above(maps, lo);
-        for (size_t k = first ? (size_t)(first - maps->list) : maps->count;
-             k < maps->count && maps->list[k].lo < hi; k++) {
-            struct mapping *mapping = &maps->list[k];
-            if (*mapping->path)
-                continue;
-            mapping->path = path;
-            mapping->offset = mapping->lo - bias - (segment->vaddr - segment->offset);
-        }
-    }
-}
-
-/* The path by which the process was started, from its memory; false when it is not there. */
-static bool read_execfn(struct fw_process *process, char *path, size_t size)
-{
-    size_t n = 0;
-    uint64_t address = process->core->notes.execfn;
-    while (address && n < size && core_read(process, address + n, &path[n], 1)) {
-        if (!path[n])
-            return n > 0;
-        n++;
-    }
-    return false;
-}
-
-/* Names the executable, and places it when the core does not. */
-static void find_executable(struct fw_process *process, struct maps *maps)
-{
-    struct core *core = process->core;
-    char path[SOURCE_PATH];
-    const struct core_file *file = core_notes_file_at(&core->notes, core->notes.entry);
-    if (file) {
-        process->executable = strdup(file->path);
-        return;
-    }
-    if (!read_execfn(process, path, sizeof path))
-        snprintf(path, sizeof path, "%s", core->given ? core->given : "");
-    if (!core->main && object_open(path, &core->main, NULL) != FW_OK)
-        core->main = NULL;
-    if (core->given || path[0] != '/')
-        process->executable = realpath(core->given ? core->given : path, NULL);
-    else
-        process->executable = strdup(path);
-    if (core->main && core->notes.entry && process->executable)
-        adopt(maps, core->main, core->notes.entry - object_entry(core->main), process->executable);
-}
-
 bool core_make_maps(struct fw_process *process)
 {
     struct core *core = process->core;
@@ -281,6 +227,6 @@ bool core_make_maps(struct fw_process *process)
         maps_free(&maps);
         return false;
     }
-    find_executable(process, &maps);
+    core_place_files(process, &maps);
     return images_set_maps(&process->images, &maps, NULL);
 }

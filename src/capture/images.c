@@ -75,10 +75,8 @@ bool images_set_maps(struct images *images, struct maps *maps, bool *stale)
 static void file_free(struct image_file *file)
 {
     symbols_destroy(file->symbols);
-    if (file->debug)
-        object_close(file->debug);
-    if (file->object)
-        object_close(file->object);
+    object_close(file->debug);
+    object_close(file->object);
     free(file->path);
     free(file);
 }
@@ -149,11 +147,21 @@ static void file_open(const struct images *images, const struct mapping *mapping
         object_close(memory);
         return;
     }
-    if (file->object)
-        object_close(file->object);
+    object_close(file->object);
     file->object = memory;
     file->from_memory = memory != NULL;
     file->base = base;
+}
+
+/* What cannot be code of this process is dropped: data that looks like a file of another machine.
+ */
+static void drop_foreign(const struct images *images, struct image_file *file)
+{
+    if (!file->object || (object_arch(file->object) == images->arch && images->arch &&
+                          !object_is_big_endian(file->object)))
+        return;
+    object_close(file->object);
+    file->object = NULL;
 }
 
 static struct image_file *file_of(struct images *images, const struct mapping *mapping)
@@ -181,6 +189,7 @@ static struct image_file *file_of(struct images *images, const struct mapping *m
     file->device = mapping->device;
     file->inode = mapping->inode;
     file_open(images, mapping, file);
+    drop_foreign(images, file);
     file->next = images->files;
     images->files = file;
     return file;

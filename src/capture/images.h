@@ -54,6 +54,7 @@ struct code_range { /* an executable mapping */
 
 struct images {
     struct image_source source;
+    const struct arch *arch; /* the process's: files of another one are no images of its code */
     struct maps maps;
     struct code_range *range; /* sorted */
     size_t count;

@@ -233,7 +233,7 @@ static void read_identity(struct fw_process *process)
         process->executable = strdup(path);
     }
     process->command = read_command(process->view);
-    process->arch = executable_arch(process->view);
+    process->arch = process->images.arch = executable_arch(process->view);
 }
 
 fw_error live_open(struct fw_process *process, pid_t pid, struct fw_failure *why)

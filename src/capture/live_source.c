@@ -33,17 +33,16 @@ static bool set_root(struct fw_process *process)
 
 bool live_choose_view(struct fw_process *process)
 {
-    struct procfs_stat stat;
     struct tid_list list = {0};
     int tasks = procfs_open_tasks(process->pid);
     if (tasks < 0)
         return false;
     bool found = false;
-    if (procfs_thread_stat(tasks, process->view, &stat) && stat.state != 'Z')
+    if (procfs_is_alive(tasks, process->view))
         found = true;
     else if (procfs_list_tasks(tasks, &list))
         for (size_t i = 0; i < list.count && !found; i++)
-            if (procfs_thread_stat(tasks, list.list[i], &stat) && stat.state != 'Z') {
+            if (procfs_is_alive(tasks, list.list[i])) {
                 process->view = list.list[i];
                 found = true;
             }

@@ -57,6 +57,8 @@ bool job_walk_copy(struct job *job, size_t index, const struct snapshot *snapsho
     struct memory memory = {
         .range = {snapshot->range[0], snapshot->range[1]}, .slow = read_beyond, .context = &copied};
     job->process->images.reloads = MAX_RELOADS;
+    if (!job->process->arch)
+        job->process->arch = job->process->images.arch = snapshot->arch;
     if (!process_walk(job->process, thread, snapshot->arch, &snapshot->regs, snapshot->pac_mask,
                       &memory, job->options->max_frames))
         return false;
@@ -106,7 +108,8 @@ bool job_settle_failure(struct job *job, size_t index, const struct snapshot *sn
     struct fw_process_thread *thread = &job->process->threads[index];
     pid_t tid = thread->thread.id;
     fw_unavailable reason = snapshot->unavailable;
-    if (snapshot->status != TRACE_TIMEOUT && has_ended(job, tid)) {
+    if (snapshot->status == TRACE_GONE ||
+        (snapshot->status != TRACE_TIMEOUT && has_ended(job, tid))) {
         job->ended++;
         if (tid == job->process->view)
             live_choose_view(job->process);

@@ -78,7 +78,9 @@ static char *image_path(const struct dl_phdr_info *info)
     char path[4096];
     if (info->dlpi_addr && info->dlpi_addr == getauxval(AT_SYSINFO_EHDR))
         return strdup("[vdso]");
-    if (info->dlpi_name && info->dlpi_name[0])
+    /* The loaders call the executable "" or by the words that it was started with. */
+    if (info->dlpi_name && info->dlpi_name[0] &&
+        (uintptr_t)info->dlpi_phdr != (uintptr_t)getauxval(AT_PHDR))
         return strdup(info->dlpi_name);
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     if (n < 0)

@@ -14,9 +14,7 @@
 enum { CACHE_BITS = 13 };
 
 static struct rule_slot cache_slots[1 << CACHE_BITS];
-static uint16_t cache_callers[1 << CACHE_BITS];
-static struct rule_cache cache = {
-    .mask = (1 << CACHE_BITS) - 1, .slot = cache_slots, .caller = cache_callers};
+static struct rule_cache cache = {.mask = (1 << CACHE_BITS) - 1, .slot = cache_slots};
 
 void self_space(struct self_images *images, struct walk_space *space)
 {

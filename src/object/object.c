@@ -33,6 +33,17 @@ fw_error object_fail(struct fw_failure *why, fw_error code, int os_error, uint64
     return code;
 }
 
+/* strerror_r comes in two kinds: glibc's returns the text, that of POSIX.1-2008 fills the buffer.
+ */
+static const char *error_text(int number, char *text, size_t size)
+{
+#ifdef __GLIBC__
+    return strerror_r(number, text, size);
+#else
+    return strerror_r(number, text, size) == 0 ? text : "unknown error";
+#endif
+}
+
 static fw_error fail_system(struct fw_failure *why, const char *label, const char *what, int number)
 {
     fw_error code = FW_ERR_SYSTEM;
@@ -45,7 +56,7 @@ static fw_error fail_system(struct fw_failure *why, const char *label, const cha
     default: break;
     }
     char text[64];
-    const char *message = strerror_r(number, text, sizeof text);
+    const char *message = error_text(number, text, sizeof text);
     return object_fail(why, code, number, 0, label, "%s: %s", what, message);
 }
 

@@ -13,3 +13,10 @@ enum unwind_status analysis_find(const struct unwind_image *image, uint64_t vadd
     }
     return UNWIND_NO_INFO;
 }
+
+void analysis_correct(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                      struct unwind_row *row)
+{
+    if (image->arch->id == ARCH_X86_64 || image->arch->id == ARCH_I386)
+        analysis_correct_x86(image, vaddr, exact, row);
+}

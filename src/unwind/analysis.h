@@ -10,6 +10,8 @@
 /* x86_64 and i386 */
 enum unwind_status analysis_find_x86(const struct unwind_image *image, uint64_t vaddr, bool exact,
                                      struct unwind_row *row);
+void analysis_correct_x86(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                          struct unwind_row *row);
 enum unwind_status sigframe_find_x86(const struct unwind_image *image, uint64_t vaddr,
                                      struct unwind_row *row);
 

@@ -362,3 +362,37 @@ enum unwind_status analysis_find_x86(const struct unwind_image *image, uint64_t 
     fill_row(image, vaddr, &frame, row);
     return UNWIND_OK;
 }
+
+/* Whether the row says that nothing was pushed or saved yet. */
+static bool says_untouched(const struct unwind_image *image, const struct unwind_row *row)
+{
+    const struct arch *arch = image->arch;
+    if (row->signal_frame || row->cfa_how != CFA_REG || row->cfa_reg != arch->sp ||
+        row->cfa_offset != arch->pointer_size)
+        return false;
+    for (unsigned i = 0; i < arch->reg_count; i++)
+        if (row->reg[i].how != REG_UNSPECIFIED && i != arch->pc)
+            return false;
+    return true;
+}
+
+/* The row holds for [row->lo, row->hi) and is right at row->lo; when the code between moves sp,
+ * it is wrong where that leads. */
+void analysis_correct_x86(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                          struct unwind_row *row)
+{
+    enum { MAX_RANGE = 1 << 16 };
+    uint64_t lo = row->lo, hi = row->hi, at = exact ? vaddr : vaddr + 1;
+    if (vaddr == lo || hi - lo > MAX_RANGE || vaddr - lo >= hi - lo || !says_untouched(image, row))
+        return;
+    struct x86_state state;
+    struct frame frame, forward;
+    if (x86_trace_to(image, lo, hi, at, &state) != X86_TRACE_FOUND ||
+        !frame_from_entry(image, &state, X86_SP, &frame) ||
+        (frame.cfa_reg == X86_SP && frame.cfa_offset == row->cfa_offset))
+        return;
+    if (x86_trace_to_return(image, at, lo, hi, &state) == X86_TRACE_FOUND &&
+        frame_from_return(image, &state, &forward) && !combine(&frame, &forward))
+        return;
+    fill_row(image, vaddr, &frame, row);
+}

@@ -118,7 +118,7 @@ static bool opcodes_compact(struct opcodes *ops, uint32_t word)
 static bool opcodes_of(const struct unwind_image *image, const struct entry *entry,
                        struct opcodes *ops)
 {
-    *ops = (struct opcodes){.words = reader_over(NULL, 0)};
+    *ops = (struct opcodes){.left = 0};
     if (entry->word >> 31) /* inline; only personality routine 0 fits */
         return entry->word >> 24 == 0x80 && opcodes_compact(ops, entry->word);
 
@@ -292,8 +292,15 @@ enum unwind_status exidx_find(const struct unwind_image *image, uint64_t vaddr,
         return UNWIND_NO_INFO;
     row->lo = entry.lo;
     row->hi = entry.hi;
-    if (entry.word == CANTUNWIND)
+    if (entry.word == CANTUNWIND) {
+        *row = (struct unwind_row){.method = FW_METHOD_EXIDX,
+                                   .cfa_reg = REG_SP,
+                                   .ra_reg = REG_LR,
+                                   .lo = entry.lo,
+                                   .hi = entry.hi,
+                                   .reg[REG_LR].how = REG_UNDEFINED};
         return UNWIND_ROOT;
+    }
 
     struct opcodes ops;
     if (!opcodes_of(image, &entry, &ops))

@@ -13,12 +13,12 @@
  * What does not fit (expressions, other CFA registers, signal frames) is RULE_SLOW: its row is
  * decoded each time.
  *
- * The cache is a fixed array shared by all threads and signal handlers without locks. A slot is two
- * words, `check` and `rule`, read and written with relaxed atomics; check = key ^ rule * odd
+ * The cache is a fixed array shared by all threads and signal handlers without locks. A slot holds
+ * two words, `check` and `rule`, read and written with relaxed atomics; check = key ^ rule * odd
  * constant, so a reader that sees halves of two writes finds a mismatch and looks the row up
  * instead.
  *
- * Beside each slot stands a guess, the slot in which the caller's rule was found last. A walk that
+ * Each slot also holds a guess, the slot in which the caller's rule was found last. A walk that
  * follows guesses loads the next rule while the return address is still on its way from the stack;
  * the check word then tells whether the guess was right. A wrong or torn guess costs time, never a
  * frame.
@@ -69,26 +69,24 @@ rule_t rule_pack(const struct arch *arch, const struct unwind_row *row);
 struct rule_slot {
     uint64_t check;
     uint64_t rule;
+    uint64_t caller; /* the guess: distance of its slot from the first one, in bytes */
 };
 
 struct rule_cache {
     uint64_t generation;    /* mixed into keys: a step makes every older entry unreachable */
     uint64_t mask;          /* slots - 1; slots is a power of two */
     struct rule_slot *slot; /* zeroed at first */
-    uint16_t *caller;       /* guess of each slot, so at most 2^16 slots */
 };
 
-/* Bytes that a cache of 2^bits slots, its slots and its guesses take together; bits <= 16. */
+/* Bytes that a cache of 2^bits slots and its slots take together. */
 #define RULE_CACHE_SIZE(bits)                                                                      \
-    (sizeof(struct rule_cache) +                                                                   \
-     ((size_t)1 << (bits)) * (sizeof(struct rule_slot) + sizeof(uint16_t)))
+    (sizeof(struct rule_cache) + ((size_t)1 << (bits)) * sizeof(struct rule_slot))
 
 /* Lays an empty cache out in zeroed memory of RULE_CACHE_SIZE(bits) bytes. */
 static inline void rule_cache_init(struct rule_cache *cache, unsigned bits)
 {
     cache->mask = ((uint64_t)1 << bits) - 1;
     cache->slot = (struct rule_slot *)(cache + 1);
-    cache->caller = (uint16_t *)(cache->slot + cache->mask + 1);
 }
 
 /* Forgets everything. Thread-safe and async-signal-safe. */
@@ -106,11 +104,10 @@ static inline uint64_t rule_key(const struct rule_cache *cache, uint64_t address
 }
 
 /* The slot of an address: two neighbours belong to each address, so that two frames of one stack
- * rarely evict each other. No two return addresses are one byte apart; dropping bit 0 lets the
- * index scale by itself. */
+ * rarely evict each other. No two return addresses are one byte apart, so bit 0 is dropped. */
 static inline struct rule_slot *rule_slot_of(const struct rule_cache *cache, uint64_t address)
 {
-    return (struct rule_slot *)((uint64_t *)cache->slot + (address & cache->mask << 1));
+    return &cache->slot[address >> 1 & cache->mask];
 }
 
 static inline struct rule_slot *rule_slot_other(const struct rule_cache *cache,
@@ -148,21 +145,29 @@ static inline rule_t rule_cache_get(const struct rule_cache *cache, uint64_t add
                : rule_slot_get(rule_slot_other(cache, slot), key);
 }
 
-/* The rule of `address` when the guess was wrong; *slot becomes the number of its slot, which
- * `guess` learns. RULE_NONE when it is not there. */
+/* The rule of `address` when the guess was wrong; *slot moves to it, and its callee's slot learns.
+ * RULE_NONE when it is not there. */
 static inline rule_t rule_guess_again(const struct rule_cache *cache, uint64_t address,
-                                      uint64_t key, uint16_t *guess, size_t *slot)
+                                      uint64_t key, struct rule_slot *callee,
+                                      struct rule_slot **slot)
 {
-    struct rule_slot *at = rule_slot_of(cache, address);
-    rule_t rule = rule_slot_get(at, key);
+    *slot = rule_slot_of(cache, address);
+    rule_t rule = rule_slot_get(*slot, key);
     if (rule == RULE_NONE) {
-        at = rule_slot_other(cache, at);
-        rule = rule_slot_get(at, key);
+        *slot = rule_slot_other(cache, *slot);
+        rule = rule_slot_get(*slot, key);
     }
-    *slot = (size_t)(at - cache->slot);
     if (rule != RULE_NONE)
-        __atomic_store_n(guess, (uint16_t)*slot, __ATOMIC_RELAXED);
+        __atomic_store_n(&callee->caller, (uint64_t)((char *)*slot - (char *)cache->slot),
+                         __ATOMIC_RELAXED);
     return rule;
+}
+
+static inline struct rule_slot *rule_guess(const struct rule_cache *cache,
+                                           const struct rule_slot *callee)
+{
+    return (struct rule_slot *)((char *)cache->slot +
+                                __atomic_load_n(&callee->caller, __ATOMIC_RELAXED));
 }
 
 /* Takes an empty slot of the two, else the first one, whose old rule moves to the second. */

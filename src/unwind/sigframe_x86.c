@@ -1,10 +1,17 @@
 /*
- * Signal trampolines of Linux on x86: the code that a signal handler returns to, which asks the
- * kernel to put the interrupted registers back from the frame it made on the stack.
+ * Trampolines of Linux on x86, which are returned to and never called.
+ *
+ * Signal trampolines, the code that a signal handler returns to, ask the kernel to put the
+ * interrupted registers back from the frame it made on the stack:
  *
  *   x86_64      mov $15, %rax; syscall                   (__restore_rt)
  *   i386        mov $173, %eax; int $0x80                (rt_sigreturn)
  *               pop %eax; mov $119, %eax; int $0x80      (sigreturn, handlers without SA_SIGINFO)
+ *
+ * The end of a context made by makecontext (glibc) takes its stack pointer from rbx first of all:
+ * no function that has a caller can do so, and the tables describe it wrongly. It is outermost:
+ *
+ *   x86_64      mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi; je; call setcontext; ...
  *
  * Invariant: the whole instruction sequence has to match. Layouts: Linux kernel ABI, struct
  * rt_sigframe, ucontext and sigcontext of arch/x86 (uapi/asm/sigcontext.h, ucontext.h).
@@ -16,7 +23,7 @@
 struct trampoline {
     const uint8_t *code;
     uint8_t size;
-    uint8_t stop[3]; /* offsets of its instructions */
+    uint8_t stop[7]; /* offsets of its instructions */
     uint8_t stops;
     uint16_t context;    /* sp + this = saved registers */
     uint8_t popped_from; /* instructions at or after this offset run with one word popped */
@@ -25,6 +32,9 @@ struct trampoline {
 static const uint8_t rt_64[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 static const uint8_t rt_32[] = {0xb8, 0xad, 0, 0, 0, 0xcd, 0x80};
 static const uint8_t old_32[] = {0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80};
+
+static const uint8_t end_of_context[] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c,
+                                         0x24, 0x48, 0x85, 0xff, 0x74};
 
 enum {
     RT_64_CONTEXT = 40, /* ucontext at sp: flags, link, stack (8 + 8 + 24) before the registers */
@@ -37,6 +47,8 @@ enum {
 static const struct trampoline trampolines_64[] = {
     {rt_64, sizeof rt_64, {0, 7}, 2, RT_64_CONTEXT, NEVER},
 };
+static const struct trampoline context_64 = {
+    end_of_context, sizeof end_of_context, {0, 3, 7, 10, 12, 17, 25}, 7, 0, NEVER};
 static const struct trampoline trampolines_32[] = {
     {rt_32, sizeof rt_32, {0, 5}, 2, RT_32_CONTEXT, NEVER},
     {old_32, sizeof old_32, {0, 1, 6}, 3, OLD_32_CONTEXT, 1},
@@ -85,7 +97,7 @@ enum unwind_status sigframe_find_x86(const struct unwind_image *image, uint64_t 
         t++;
     }
     if (!count)
-        return UNWIND_NO_INFO;
+        return is_64 && inside(image, vaddr, &context_64, &offset) ? UNWIND_ROOT : UNWIND_NO_INFO;
     *row = (struct unwind_row){.cfa_how = CFA_REG,
                                .cfa_reg = arch->sp,
                                .cfa_offset = t->context,

@@ -55,6 +55,12 @@ enum unwind_status exidx_find(const struct unwind_image *image, uint64_t vaddr,
 enum unwind_status analysis_find(const struct unwind_image *image, uint64_t vaddr, bool exact,
                                  struct unwind_row *row);
 
+/* Puts a row of a table right where the instructions prove that it is wrong: some assembler
+ * functions move the stack pointer and have a table that says nothing of it. Leaves *row alone in
+ * all other cases. */
+void analysis_correct(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                      struct unwind_row *row);
+
 /* sigframe.c: recognises a signal trampoline by its instructions (Linux: rt_sigreturn and sigreturn
  * of the architecture) at the link-time address `vaddr` = pc of the trampoline, and gives the row
  * that restores all registers from the kernel's frame at sp. */

@@ -9,8 +9,10 @@
 
 #include "unwind/sources.h"
 
-/* A frame record further out than this belongs to something else. */
-enum { MAX_FRAME = 1 << 20 };
+enum {
+    MAX_FRAME = 1 << 20, /* a frame record further out than this belongs to something else */
+    RED_ZONE = 128,      /* bytes below sp that x86_64 code may use */
+};
 
 /* Outside of all images: perhaps a trampoline that the kernel or an emulator mapped by itself. */
 static enum unwind_status find_trampoline(const struct walk_space *space,
@@ -54,8 +56,13 @@ enum unwind_status step_find_row(const struct walk_space *space, const struct me
         status = cfi_find_eh(image, vaddr, row);
     if (status == UNWIND_NO_INFO)
         status = cfi_find_debug(image, vaddr, row);
+    if (status == UNWIND_OK)
+        analysis_correct(image, vaddr, exact, row);
     if (status != UNWIND_NO_INFO)
         return status;
+    /* EXIDX is right in the body of a function only. */
+    if (exact && image->exidx.data && analysis_find(image, vaddr, exact, row) == UNWIND_OK)
+        return UNWIND_OK;
     status = exidx_find(image, vaddr, row);
     if (status == UNWIND_ROOT)
         return cannot_unwind(image, vaddr, exact, row);
@@ -164,31 +171,48 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
 
     if (!row->signal_frame) {
         uint64_t old = regs->r[arch->sp], sp = caller.r[arch->sp];
-        if (sp < old || (sp == old && !(in_register && exact)))
+        /* A piece of a function that was moved away, and describes the rest as its caller (lock
+         * stubs of glibc before 2.20): its return address is computed, and sp where the two meet
+         * may be lower by the red zone. */
+        bool moved = exact && row->reg[ra_reg].how == REG_VAL_EXPR && old - sp <= RED_ZONE;
+        if ((sp < old && !moved) || (sp == old && !(in_register && exact) && !moved))
             return UNWIND_LOOP;
     }
     *regs = caller;
     return UNWIND_OK;
 }
 
+enum { CALL_BYTES = 8 };
+
+/* The bytes before the runtime address `ra`. False when they cannot be had: unreadable, or all
+ * zero, as where a file's code was left out. */
+static bool bytes_before(const struct walk_space *space, const struct memory *memory, uint64_t ra,
+                         uint8_t code[CALL_BYTES])
+{
+    static const uint8_t none[CALL_BYTES];
+    const struct unwind_image *image = space->find_image(space->context, ra - 1);
+    bool read = false;
+    if (image && image->text.data) {
+        uint64_t offset = ra - image->bias - CALL_BYTES - image->text.vaddr;
+        if (offset < image->text.size && image->text.size - offset >= CALL_BYTES) {
+            memcpy(code, image->text.data + offset, CALL_BYTES);
+            read = true;
+        }
+    }
+    if (!read && !memory_read(memory, ra - CALL_BYTES, code, CALL_BYTES))
+        return false;
+    return memcmp(code, none, CALL_BYTES) != 0;
+}
+
 /* Whether the instruction before the runtime address `ra` is a call, as far as its bytes can be
  * read. */
 static bool behind_call(const struct walk_space *space, const struct memory *memory, uint64_t ra)
 {
-    const struct unwind_image *image = space->find_image(space->context, ra - 1);
-    uint8_t code[8];
-    bool read = false;
-    if (image && image->text.data) {
-        uint64_t offset = ra - image->bias - sizeof code - image->text.vaddr;
-        if (offset < image->text.size && image->text.size - offset >= sizeof code) {
-            memcpy(code, image->text.data + offset, sizeof code);
-            read = true;
-        }
-    }
-    if (!read && !memory_read(memory, ra - sizeof code, code, sizeof code))
+    uint8_t code[CALL_BYTES];
+    if (!bytes_before(space, memory, ra, code))
         return false;
 
-    const uint8_t *end = code + sizeof code;
+    const uint8_t *end = code + CALL_BYTES;
     uint32_t word;
     switch (space->arch->id) {
     case ARCH_X86_64:
@@ -219,6 +243,16 @@ bool step_is_code(const struct walk_space *space, uint64_t address)
     return space->is_code && space->is_code(space->context, address);
 }
 
+/* Without the code, what counts is that a function with unwind information stands there. */
+static bool may_return_to(const struct walk_space *space, const struct memory *memory, uint64_t ra)
+{
+    uint8_t code[CALL_BYTES];
+    struct unwind_row row;
+    if (bytes_before(space, memory, ra, code))
+        return behind_call(space, memory, ra);
+    return step_find_row(space, memory, ra, false, &row) == UNWIND_OK;
+}
+
 /* Innermost frame outside of all code: a call or jump through a bad pointer. The call left its
  * return address. */
 static enum unwind_status return_from_nowhere(const struct walk_space *space,
@@ -236,7 +270,7 @@ static enum unwind_status return_from_nowhere(const struct walk_space *space,
         sp += arch->pointer_size;
     }
     ra = step_code_address(space, ra);
-    if (!step_is_code(space, ra - 1) || !behind_call(space, memory, ra))
+    if (!step_is_code(space, ra - 1) || !may_return_to(space, memory, ra))
         return UNWIND_NO_INFO;
     regs_set(regs, arch->sp, sp);
     regs_set(regs, arch->pc, ra);

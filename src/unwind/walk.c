@@ -1,10 +1,12 @@
 /*
  * The walker. It runs in one of two modes over the same frames:
  *
- *   quick: carries pc, sp, fp and lr only, and takes rules from the cache; a rule that is not
- * there, or is RULE_SLOW, costs one decoded row. This is nearly every walk. whole: carries all
- * registers and decodes every row. A walk starts again in this mode when a row needs a register
- *          that quick mode does not carry (a frame addressed by rbx, ARM Thumb code by r7).
+ *   quick  carries pc, sp, fp and lr only, and takes rules from the cache; a rule that is not
+ *          there, or is RULE_SLOW, costs one decoded row. This is nearly every walk.
+ *
+ *   whole  carries all registers and decodes every row. A walk starts again in this mode when a row
+ *          needs a register that quick mode does not carry (a frame addressed by rbx, ARM Thumb
+ *          code by r7).
  *
  * Invariant: every step but one over a signal frame moves sp outwards (or takes the innermost
  * frame's return address from the link register), so a walk ends; signal frames and frames are
@@ -283,16 +285,15 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
     const struct rule_cache local = *cache;
     uint64_t pc = quick->pc, sp = quick->sp, fp = quick->fp, id = output->id;
     uint64_t info = FW_FRAME_RETURN | (uint64_t)quick->method << 8;
-    struct fw_frame *frame = output->stack->frames + output->count;
-    void **address = output->addresses + output->count;
+    struct fw_frame *frame = terms.addresses ? NULL : output->stack->frames + output->count;
+    void **address = terms.addresses ? output->addresses + output->count : NULL;
     uint64_t left = most;
 
-    size_t slot = (size_t)(rule_slot_of(&local, pc) - local.slot);
-    uint16_t nobody, *guess = &nobody;
+    struct rule_slot *slot = rule_slot_of(&local, pc), nobody, *callee = &nobody;
     for (; left; left--) {
         rule_t rule;
-        if (__builtin_expect(!rule_slot_holds(&local.slot[slot], pc ^ local.generation, &rule), 0))
-            rule = rule_guess_again(&local, pc, pc ^ local.generation, guess, &slot);
+        if (__builtin_expect(!rule_slot_holds(slot, pc ^ local.generation, &rule), 0))
+            rule = rule_guess_again(&local, pc, pc ^ local.generation, callee, &slot);
         unsigned kind = rule_kind(rule);
         if (__builtin_expect(kind != RULE_SP && kind != RULE_FP, 0))
             break;
@@ -321,8 +322,8 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
             fp = near_word(&near, fp_at, terms);
         sp = cfa;
         pc = ra;
-        guess = &local.caller[slot];
-        slot = __atomic_load_n(guess, __ATOMIC_RELAXED);
+        callee = slot;
+        slot = rule_guess(&local, callee);
         info = FW_FRAME_RETURN | (uint64_t)rule_method(rule) << 8;
     } /* the root's address, 0, has no rule either */
     if (left < most) {
@@ -406,8 +407,10 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
 
     struct output out = output_begin(stack, options);
     enum unwind_status status;
-    struct quick_terms terms = {arch->pointer_size, arch->lr != ARCH_NO_REG, false, false,
-                                step_code_address(space, UINT64_MAX)};
+    struct quick_terms terms = {.word = arch->pointer_size,
+                                .has_lr = arch->lr != ARCH_NO_REG,
+                                .addresses = out.addresses != NULL,
+                                .code_mask = step_code_address(space, UINT64_MAX)};
     bool native = arch == &ARCH_NATIVE &&
                   memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
     if (native) { /* make them constants */
@@ -416,7 +419,6 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
         terms.direct = true;
         if (!ARCH_NATIVE_HAS_LR)
             terms.code_mask = UINTPTR_MAX;
-        terms.addresses = out.addresses != NULL;
         if (terms.addresses)
             status = quick_walk(space, memory, &at, max_walk, &out, terms);
         else

@@ -374,9 +374,23 @@ static bool may_not_return(const struct search *s, uint64_t at, uint64_t next)
     return x86_may_be_function_end(s->image, next);
 }
 
+/* Whether the system call at `at` ends the thread or the process: exit or exit_group, whose number
+ * the instruction before, at `previous`, loads (mov eax, number). */
+static bool is_exit(const struct search *s, uint64_t previous, uint64_t at)
+{
+    enum { MOV_EAX = 0xb8, MOV_EAX_SIZE = 5 };
+    struct reader code = x86_code_at(s->image, previous);
+    if (at - previous != MOV_EAX_SIZE || reader_u8(&code) != MOV_EAX)
+        return false;
+    uint32_t number = reader_u32(&code);
+    return !code.failed &&
+           (s->word == 8 ? number == 60 || number == 231 : number == 1 || number == 252);
+}
+
 /* Follows one path to its end. */
 static void follow(struct search *s, uint64_t at, struct x86_state *state)
 {
+    uint64_t previous = at;
     while (!s->contradiction && s->steps++ < MAX_STEPS) {
         if (s->has_goal && at == s->goal) {
             arrive(s, state);
@@ -389,6 +403,11 @@ static void follow(struct search *s, uint64_t at, struct x86_state *state)
         uint64_t target = target_of(s->image, at, &insn);
         switch (insn.kind) {
         case X86_TRAP: return;
+        case X86_SYSCALL:
+            if (is_exit(s, previous, at))
+                return;
+            apply(s, state, &insn);
+            break;
         case X86_RET: arrive_at_return(s, state); return;
         case X86_CALL:
             if (target == next) {
@@ -424,6 +443,7 @@ static void follow(struct search *s, uint64_t at, struct x86_state *state)
             break;
         default: apply(s, state, &insn); break;
         }
+        previous = at;
         at = next;
     }
 }

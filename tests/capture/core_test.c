@@ -335,18 +335,18 @@ static void damaged_core(void **state)
     close(fd);
 }
 
-#if defined(FW_QEMU_AARCH64) && defined(FW_PROGRAM_CRASH_AARCH64)
-/* An emulator's core has no list of files: the executable is placed by its entry point. */
-static void core_of_aarch64(void **state)
+#ifdef FW_PROGRAM_CRASH_AARCH64
+/* An emulator's core has no list of files: the executable is placed by its entry point, libraries
+ * through the loader's list. */
+static void check_aarch64(const char *original)
 {
-    (void)state;
     char command[512];
-    assert_true(copy_file(FW_PROGRAM_CRASH_AARCH64, program, SIZE_MAX));
-    snprintf(command, sizeof command, "timeout 60 %s %s >qemu.log 2>&1; true", FW_QEMU_AARCH64,
-             program);
+    assert_true(copy_file(original, program, SIZE_MAX));
+    snprintf(command, sizeof command, "timeout 60 %s -L %s %s >qemu.log 2>&1; true",
+             FW_QEMU_AARCH64, FW_AARCH64_ROOT, program);
     if (system(command) != 0 || !find_file("qemu_", ".core", core, sizeof core))
         skip();
-    struct opened opened = open_core(core, NULL, NULL);
+    struct opened opened = open_core(core, program, FW_AARCH64_ROOT);
     if (opened.error != FW_OK)
         fail_msg("%s", opened.why.message);
     expect(&opened, LIST("abort", "inner", "middle", "outer", "main"));
@@ -355,6 +355,18 @@ static void core_of_aarch64(void **state)
     fw_process_describe(opened.process, &info);
     assert_string_equal(info.arch, "aarch64");
     fw_process_close(opened.process);
+}
+
+static void core_of_aarch64(void **state)
+{
+    (void)state;
+    check_aarch64(FW_PROGRAM_CRASH_AARCH64);
+}
+
+static void core_of_aarch64_without_libraries(void **state)
+{
+    (void)state;
+    check_aarch64(FW_PROGRAM_CRASH_AARCH64 "_static");
 }
 #endif
 
@@ -368,8 +380,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(not_a_core, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(executable_elsewhere, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(damaged_core, make_folder, remove_folder),
-#if defined(FW_QEMU_AARCH64) && defined(FW_PROGRAM_CRASH_AARCH64)
+#ifdef FW_PROGRAM_CRASH_AARCH64
         cmocka_unit_test_setup_teardown(core_of_aarch64, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(core_of_aarch64_without_libraries, make_folder,
+                                        remove_folder),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

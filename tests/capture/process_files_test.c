@@ -116,6 +116,14 @@ static int as_nobody(void *context)
     return result;
 }
 
+/* Code moved to anonymous memory still belongs to its file. */
+static void remapped_text(void **state)
+{
+    (void)state;
+    assert_true(target_start(&target, copy, LIST("remap-text", "futex:2")));
+    assert_true(captures(copy));
+}
+
 /* Without privilege the file is found by its path, and proven by device and inode. */
 static void unprivileged(void **state)
 {
@@ -294,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(deleted_program, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(replaced_program, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(remapped_text, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(unprivileged, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(replaced_and_unprivileged, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(other_mount_namespace, make_folder, remove_folder),

@@ -6,7 +6,7 @@ function(fw_program name)
   cmake_parse_arguments(PROGRAM "" "" "SOURCES;OPTIONS" ${ARGN})
   add_executable(${name} ${PROGRAM_SOURCES})
   target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
-  target_compile_options(${name} PRIVATE -fno-sanitize=all -O1 -g ${PROGRAM_OPTIONS})
+  target_compile_options(${name} PRIVATE -fno-sanitize=all -O1 -g -fomit-frame-pointer ${PROGRAM_OPTIONS})
   target_link_options(${name} PRIVATE -fno-sanitize=all ${PROGRAM_OPTIONS})
   target_link_libraries(${name} PRIVATE Threads::Threads)
 endfunction()
@@ -24,14 +24,16 @@ if(FW_HAVE_M32)
   fw_program(program_threads_32 SOURCES programs/threads.c OPTIONS ${FW_M32_OPTIONS})
 endif()
 
-# A program of another architecture, and the emulator that writes its core.
+# A program of another architecture, with and without shared libraries, and the emulator that writes its core.
 find_program(FW_AARCH64_CC aarch64-linux-gnu-gcc)
 find_program(FW_QEMU_AARCH64 NAMES qemu-aarch64 qemu-aarch64-static)
-if(FW_AARCH64_CC AND FW_QEMU_AARCH64)
+set(FW_AARCH64_ROOT /usr/aarch64-linux-gnu)
+if(FW_AARCH64_CC AND FW_QEMU_AARCH64 AND EXISTS ${FW_AARCH64_ROOT}/lib)
   set(FW_CRASH_AARCH64 ${CMAKE_CURRENT_BINARY_DIR}/crash_aarch64)
-  add_custom_command(OUTPUT ${FW_CRASH_AARCH64} DEPENDS programs/crash.c
-    COMMAND ${FW_AARCH64_CC} -O1 -g -static -o ${FW_CRASH_AARCH64} ${CMAKE_CURRENT_SOURCE_DIR}/programs/crash.c)
-  add_custom_target(program_crash_aarch64 DEPENDS ${FW_CRASH_AARCH64})
+  add_custom_command(OUTPUT ${FW_CRASH_AARCH64} ${FW_CRASH_AARCH64}_static DEPENDS programs/crash.c
+    COMMAND ${FW_AARCH64_CC} -O1 -g -o ${FW_CRASH_AARCH64} ${CMAKE_CURRENT_SOURCE_DIR}/programs/crash.c
+    COMMAND ${FW_AARCH64_CC} -O1 -g -static -o ${FW_CRASH_AARCH64}_static ${CMAKE_CURRENT_SOURCE_DIR}/programs/crash.c)
+  add_custom_target(program_crash_aarch64 DEPENDS ${FW_CRASH_AARCH64} ${FW_CRASH_AARCH64}_static)
 endif()
 
 # The paths of the programs for a test.
@@ -40,7 +42,7 @@ function(fw_target_programs test)
   add_dependencies(test_${test} program_threads)
   if(FW_CRASH_AARCH64)
     target_compile_definitions(test_${test} PRIVATE FW_PROGRAM_CRASH_AARCH64="${FW_CRASH_AARCH64}"
-      FW_QEMU_AARCH64="${FW_QEMU_AARCH64}")
+      FW_QEMU_AARCH64="${FW_QEMU_AARCH64}" FW_AARCH64_ROOT="${FW_AARCH64_ROOT}")
     add_dependencies(test_${test} program_crash_aarch64)
   endif()
   if(FW_HAVE_M32)

@@ -47,6 +47,36 @@
 #define UNDER_ASAN 0
 #endif
 
+/* The thread sanitizer keeps signals back until its runtime is called, and then shows registers
+ * that are no longer true: stacks taken then are not looked at, and a test of nothing but stacks
+ * leaves. */
+#define LEAVE_UNDER_TSAN()                                                                         \
+    do {                                                                                           \
+        if (UNDER_TSAN) {                                                                          \
+            print_message("skipped: the thread sanitizer delivers signals late\n");                \
+            return 77;                                                                             \
+        }                                                                                          \
+    } while (0)
+
+/* Is this run by qemu-user? Then /proc shows the emulator's signal masks and registers, and one
+ * thread of its own that never answers. */
+static inline bool emulated(void)
+{
+    char path[64], name[16] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)getpid());
+    FILE *file = fopen(path, "r");
+    size_t got = file ? fread(name, 1, sizeof name - 1, file) : 0;
+    if (file)
+        fclose(file);
+    return got > 5 && memcmp(name, "qemu-", 5) == 0;
+}
+
+/* A timeout that a loaded machine does not exceed; short where one thread is known to use it up. */
+static inline uint32_t patience_ms(void)
+{
+    return emulated() ? 1000 : 10000;
+}
+
 /* A function of a section of its own: the linker knows where it begins and ends. */
 #define KNOWN(name)                                                                                \
     extern const char __start_known_##name[] __attribute__((visibility("hidden")));                \

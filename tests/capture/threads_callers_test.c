@@ -7,7 +7,6 @@
 enum { TARGETS = 40, ROUNDS = 25, CALLERS = 4 };
 
 static struct target targets[TARGETS];
-static const struct fw_threads_options patient = {.size = sizeof patient, .timeout_ms = 10000};
 
 static void sleep_well(struct target *target)
 {
@@ -50,8 +49,10 @@ static void check_round(struct caller *caller, size_t count)
         for (unsigned j = 0; j < caller->targets; j++) {
             if (caller->threads[i].id != targets[j].id)
                 continue;
-            if (stack->end == FW_END_ROOT && FRAMES_IN(stack, known_caller) == 1 &&
-                FRAMES_IN(stack, target_main) == 1)
+            if (UNDER_TSAN) /* see LEAVE_UNDER_TSAN; here to see races */
+                whole++;
+            else if (stack->end == FW_END_ROOT && FRAMES_IN(stack, known_caller) == 1 &&
+                     FRAMES_IN(stack, target_main) == 1)
                 whole++;
             else
                 print_stack(&caller->threads[i]);
@@ -63,6 +64,7 @@ static void check_round(struct caller *caller, size_t count)
 static void *call(void *context)
 {
     struct caller *caller = context;
+    struct fw_threads_options patient = {.size = sizeof patient, .timeout_ms = patience_ms()};
     for (unsigned i = 0; i < caller->rounds; i++) {
         size_t count = 0;
         if (fw_threads_capture(caller->threads, CAPACITY, &count, caller->frames, CAPACITY * 32,
@@ -80,7 +82,7 @@ static void callers_at_once(void **state)
     const unsigned n = *(unsigned *)*state;
     begin_targets();
     for (unsigned i = 0; i < n; i++) {
-        callers[i].rounds = ROUNDS;
+        callers[i].rounds = emulated() ? 3 : ROUNDS;
         callers[i].targets = TARGETS;
         callers[i].failed = callers[i].missing = 0;
         pthread_create(&callers[i].thread, NULL, call, &callers[i]);
@@ -133,12 +135,13 @@ static void threads_come_and_go(void **state)
     struct caller *caller = &callers[0];
     *caller = (struct caller){.rounds = 1, .targets = TARGETS};
     unsigned wrong = 0;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < (emulated() ? 4 : 60); i++) {
         call(caller);
         for (size_t j = 0; j < CAPACITY && caller->threads[j].id; j++) {
             const struct fw_stack *stack = &caller->threads[j].stack;
             wrong += stack->end == FW_END_NONE;
-            wrong += stack->end == FW_END_UNAVAILABLE && stack->unavailable == FW_AVAILABLE;
+            wrong += !UNDER_TSAN && !emulated() && stack->end == FW_END_UNAVAILABLE &&
+                     stack->unavailable == FW_AVAILABLE;
             wrong +=
                 stack->end == FW_END_UNAVAILABLE && stack->unavailable == FW_UNAVAILABLE_TIMEOUT;
         }
@@ -169,7 +172,7 @@ static int capture_in_child(void)
 static void forked_children(void **state)
 {
     bool busy = *state != NULL;
-    if (UNDER_TSAN || (UNDER_ASAN && busy)) /* their own locks do not survive the fork */
+    if (UNDER_TSAN || emulated() || (UNDER_ASAN && busy)) /* their locks do not survive the fork */
         skip();
     begin_targets();
     callers[1] = (struct caller){.rounds = busy ? 40 : 1, .targets = TARGETS};
@@ -225,7 +228,7 @@ static void signal_storm(void **state)
     storming = true;
     pthread_t stormer;
     pthread_create(&stormer, NULL, storm, NULL);
-    callers[0] = (struct caller){.rounds = ROUNDS, .targets = TARGETS};
+    callers[0] = (struct caller){.rounds = emulated() ? 3 : ROUNDS, .targets = TARGETS};
     call(&callers[0]);
     storming = false;
     pthread_join(stormer, NULL);

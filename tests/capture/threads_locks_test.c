@@ -8,7 +8,7 @@
 #include <link.h>
 #include <sys/mman.h>
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !UNDER_TSAN
+#if defined(__GLIBC__) && !UNDER_ASAN && !UNDER_TSAN
 #define COUNT_ALLOCATIONS 1
 
 /* Every allocation of the program, libc's own included, goes through here. */
@@ -65,10 +65,13 @@ static struct fw_frame frames[16 * 64];
 /* Captures everybody `times` times, and each time the thread `id`'s whole stack is there. */
 static void capture_often(fw_thread_id id, unsigned times, bool may_allocate)
 {
+    const uint32_t patience = patience_ms();
+    if (emulated())
+        times = 3;
     unsigned before = allocations, bad = 0;
     for (unsigned i = 0; i < times; i++) {
         size_t count = 0;
-        struct fw_threads_options options = {.size = sizeof options, .timeout_ms = 5000};
+        struct fw_threads_options options = {.size = sizeof options, .timeout_ms = patience};
         fw_error error = fw_threads_capture(threads, 16, &count, frames, 16 * 64, &options);
         bool found = false;
         for (size_t j = 0; j < count && j < 16; j++)
@@ -221,6 +224,7 @@ static void inside_dlopen(void **state)
 
 int main(void)
 {
+    LEAVE_UNDER_TSAN();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_allocated), cmocka_unit_test(inside_malloc),
         cmocka_unit_test(stdio_locked),         cmocka_unit_test(loader_locked),

@@ -4,8 +4,10 @@
  * The figure is the share of instructions with an exact stack: every frame's address and kind, from
  * the innermost to the outermost, and the knowledge that it is the outermost.
  *
- *     fw_oracle [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] -- PROGRAM ARG...
+ *     fw_oracle [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] [--entry 1]
+ *               -- PROGRAM ARG...
  *
+ * With --entry 1 the dynamic loader's start is not looked at.
  * Exit status: 0, 1 when the share is below PERCENT, 2 for wrong usage, 77 when programs cannot be
  * traced here. x86_64 programs of one thread; what other threads and children do is not looked at.
  */
@@ -31,6 +33,7 @@ struct settings {
     uint64_t skip, max, every;
     size_t sites;
     double least;
+    bool entry;
     char **program;
 };
 
@@ -49,7 +52,7 @@ struct oracle {
     uint64_t *address;
     uint8_t *exact;
 
-    bool between_stacks; /* after sp was moved to another place, before the jump that follows */
+    bool between_stacks; /* frames were left or replaced, and the jump that follows is not done */
     uint64_t instructions, compared, undefined, repeated;
     size_t deepest;
     struct misses misses, peer_misses;
@@ -78,22 +81,23 @@ static void follow(struct oracle *o, const struct code *code, const struct user_
 {
     const struct x86_insn *insn = &code->insn;
     const struct user_regs_struct *now = &o->tracee.regs;
+    bool arrived = false; /* where a jump between stacks leads */
     switch (insn->kind) {
     case X86_CALL:
     case X86_CALL_INDIRECT:
         if (insn->kind == X86_CALL_INDIRECT || insn->target != 0)
             shadow_call(&o->shadows, before->rsp - 8, code->pc + insn->length);
         break;
-    case X86_RET: shadow_return(&o->shadows, before->rsp); break;
+    case X86_RET: arrived = !shadow_return(&o->shadows, before->rsp); break;
+    case X86_JUMP_INDIRECT: arrived = !insn->fixed; break;
     case X86_SYSCALL:
         if (before->rax == 15) /* rt_sigreturn */
             shadow_sigreturn(&o->shadows, now->rsp);
         break;
     default: break;
     }
-    if (insn->kind == X86_RET || insn->kind == X86_JUMP || insn->kind == X86_JUMP_INDIRECT) {
-        if (o->between_stacks)
-            adopt_first_return(o);
+    if (arrived && o->between_stacks) {
+        adopt_first_return(o);
         o->between_stacks = false;
     }
     if (loads_sp(insn) && now->rsp != before->rsp)
@@ -165,8 +169,16 @@ static void compare(struct oracle *o)
         o->deepest = count;
     struct walked got = walk(o);
     enum miss_class class = misses_compare(o->expected, count, &got, &at);
-    if (class != MISS_CLASSES && correct_rewritten(o, count))
+    if (class != MISS_CLASSES && correct_rewritten(o, count)) {
         class = misses_compare(o->expected, count, &got, &at);
+        if (class != MISS_CLASSES) {
+            /* The exception runtime has put the address of a handler in place of the return address
+             * of a function that still runs: until it jumps there, memory holds no stack. */
+            o->between_stacks = true;
+            o->undefined++;
+            return;
+        }
+    }
     o->compared++;
     if (class != MISS_CLASSES)
         misses_add(&o->misses, &o->images, o->instructions, class, o->expected, count, &got, at);
@@ -295,6 +307,8 @@ static bool parse(int argc, char **argv, struct settings *s)
             s->sites = (size_t)value;
         else if (strcmp(argv[i], "--least") == 0)
             s->least = value;
+        else if (strcmp(argv[i], "--entry") == 0)
+            s->entry = value != 0;
         else
             return false;
     }
@@ -310,7 +324,7 @@ int main(int argc, char **argv)
     if (!parse(argc, argv, &o.settings)) {
         fprintf(stderr,
                 "usage: %s [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] "
-                "-- PROGRAM ARG...\n",
+                "[--entry 1] -- PROGRAM ARG...\n",
                 argv[0]);
         return 2;
     }
@@ -319,6 +333,8 @@ int main(int argc, char **argv)
         printf("skip: programs cannot be traced here\n");
         return 77;
     }
+    if (!error && o.settings.entry && !tracee_run_to_entry(&o.tracee))
+        error = ECHILD;
     if (error || !prepare(&o)) {
         fprintf(stderr, "%s: %s\n", o.settings.program[0], strerror(error ? error : ENOMEM));
         tracee_end(&o.tracee);

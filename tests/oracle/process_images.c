@@ -29,7 +29,7 @@ static struct process_image *image_open(struct process_images *images, const str
     if (!image)
         return NULL;
     const char *slash = strrchr(m->path, '/');
-    snprintf(image->name, sizeof image->name, "%s", slash ? slash + 1 : m->path);
+    snprintf(image->name, sizeof image->name, "%.63s", slash ? slash + 1 : m->path);
     image->lo = m->lo;
     image->hi = m->hi;
     struct fw_failure why;

@@ -57,15 +57,18 @@ void shadow_call(struct shadows *shadows, uint64_t slot, uint64_t ra)
     push(shadows, (struct shadow_entry){.slot = slot, .ra = ra, .kind = SHADOW_CALL});
 }
 
-void shadow_return(struct shadows *shadows, uint64_t slot)
+bool shadow_return(struct shadows *shadows, uint64_t slot)
 {
     struct shadow *s = running(shadows);
-    if (s->count == 0 || s->entry[s->count - 1].slot != slot)
-        return; /* a jump through a pushed address */
-    if (s->entry[s->count - 1].kind == SHADOW_SIGNAL)
-        s->entry[s->count - 1].kind = SHADOW_RETURNED;
+    struct shadow_entry *top = s->count ? &s->entry[s->count - 1] : NULL;
+    if (!top || top->slot != slot)
+        return false;
+    bool rewritten = top->rewritten;
+    if (top->kind == SHADOW_SIGNAL)
+        top->kind = SHADOW_RETURNED;
     else
         s->count--;
+    return !rewritten;
 }
 
 void shadow_signal(struct shadows *shadows, uint64_t slot, uint64_t ra, uint64_t pc, uint64_t sp)
@@ -172,6 +175,8 @@ void shadow_rewrite(struct shadows *shadows, uint64_t slot, uint64_t ra)
 {
     struct shadow *s = running(shadows);
     for (size_t i = 0; i < s->count; i++)
-        if (s->entry[i].slot == slot)
+        if (s->entry[i].slot == slot) {
             s->entry[i].ra = ra;
+            s->entry[i].rewritten = true;
+        }
 }

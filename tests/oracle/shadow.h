@@ -24,6 +24,7 @@ struct shadow_entry {
     uint64_t ra;
     uint64_t pc, sp; /* SHADOW_SIGNAL: what was interrupted */
     uint8_t kind;
+    bool rewritten; /* the program has put another address in the slot */
 };
 
 struct shadow { /* one stack's */
@@ -44,8 +45,9 @@ bool shadow_start(struct shadows *shadows);
 void shadow_free(struct shadows *shadows);
 
 void shadow_call(struct shadows *shadows, uint64_t slot, uint64_t ra);
-/* A return instruction took the word at `slot`. */
-void shadow_return(struct shadows *shadows, uint64_t slot);
+/* A return instruction took the word at `slot`. False when it was no return to where a call came
+ * from, but a jump. */
+bool shadow_return(struct shadows *shadows, uint64_t slot);
 void shadow_signal(struct shadows *shadows, uint64_t slot, uint64_t ra, uint64_t pc, uint64_t sp);
 /* rt_sigreturn put the interrupted registers back. */
 void shadow_sigreturn(struct shadows *shadows, uint64_t sp);

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -75,6 +77,40 @@ int tracee_start(struct tracee *tracee, char **argv)
     tracee->fresh = calloc(TRACEE_MAX_PAGES, 1);
     tracee->cache = calloc(CODE_SLOTS, sizeof *tracee->cache);
     return tracee->mirror && tracee->fresh && tracee->cache ? 0 : ENOMEM;
+}
+
+static uint64_t entry_point(pid_t pid)
+{
+    char path[64];
+    uint64_t pair[2], entry = 0;
+    snprintf(path, sizeof path, "/proc/%d/auxv", pid);
+    FILE *file = fopen(path, "re");
+    while (file && fread(pair, sizeof pair, 1, file) == 1)
+        if (pair[0] == AT_ENTRY)
+            entry = pair[1];
+    if (file)
+        fclose(file);
+    return entry;
+}
+
+static bool poke(const struct tracee *tracee, uint64_t address, uint64_t word)
+{
+    return ptrace(PTRACE_POKETEXT, tracee->pid, (void *)(uintptr_t)address,
+                  (void *)(uintptr_t)word) == 0;
+}
+
+bool tracee_run_to_entry(struct tracee *tracee)
+{
+    uint64_t word, entry = entry_point(tracee->pid);
+    if (!tracee_read(tracee, entry, &word, sizeof word) ||
+        !poke(tracee, entry, (word & ~(uint64_t)0xff) | 0xcc) ||
+        ptrace(PTRACE_CONT, tracee->pid, NULL, NULL) != 0 ||
+        waitpid(tracee->pid, &tracee->status, 0) < 0 || !WIFSTOPPED(tracee->status) ||
+        WSTOPSIG(tracee->status) != SIGTRAP || !poke(tracee, entry, word) ||
+        ptrace(PTRACE_GETREGS, tracee->pid, NULL, &tracee->regs) != 0)
+        return false;
+    tracee->regs.rip = entry;
+    return ptrace(PTRACE_SETREGS, tracee->pid, NULL, &tracee->regs) == 0;
 }
 
 void tracee_end(struct tracee *tracee)

@@ -50,6 +50,8 @@ struct tracee {
 /* Starts `argv` stopped at its first instruction (of the dynamic loader), at fixed addresses. 0, or
  * an errno value; EPERM: tracing is not permitted here. */
 int tracee_start(struct tracee *tracee, char **argv);
+/* Lets it run, unseen, to the entry point of the program: past the dynamic loader. */
+bool tracee_run_to_entry(struct tracee *tracee);
 void tracee_end(struct tracee *tracee);
 
 /* Copies memory; false when any of it cannot be read. `tracee` is a struct tracee. */

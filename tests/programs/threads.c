@@ -8,15 +8,19 @@
  * handler on another stack churn    starts and joins short threads   usr1       takes queued
  * real-time signals, counts vfork    waits for a child in uninterruptible sleep
  *
- * "exit-main" ends the main thread and leaves the others. Otherwise main waits in wait_main() for
- * standard input: 'c' prints the count of signals and of early ends, end of file ends the program.
+ * "remap-text" copies the program's code to anonymous memory in its place, as is done for huge
+ * pages. "exit-main" ends the main thread and leaves the others. Otherwise main waits in
+ * wait_main() for standard input: 'c' prints the count of signals and of early ends, end of file
+ * ends the program.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -187,6 +191,39 @@ NOINLINE static int wait_main(void)
     }
 }
 
+/* The bounds of this program's executable mapping. */
+static int find_text(char **lo, char **hi)
+{
+    char line[512];
+    unsigned long a, b;
+    int found = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && !found && fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx-%lx r-x", &a, &b) == 2 && strstr(line, " r-x") &&
+            a <= (unsigned long)(uintptr_t)&wait_main && (unsigned long)(uintptr_t)&wait_main < b) {
+            *lo = (char *)(uintptr_t)a;
+            *hi = (char *)(uintptr_t)b;
+            found = 1;
+        }
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static int remap_text(void)
+{
+    char *lo, *hi;
+    if (!find_text(&lo, &hi))
+        return 0;
+    size_t size = (size_t)(hi - lo);
+    char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED)
+        return 0;
+    memcpy(copy, lo, size);
+    return mprotect(copy, size, PROT_READ | PROT_EXEC) == 0 &&
+           mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, lo) == lo;
+}
+
 int main(int argc, char **argv)
 {
     int threads = 0, exit_main = 0;
@@ -202,6 +239,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "exit-main"))
             exit_main = 1;
+        else if (!strcmp(argv[i], "remap-text"))
+            threads += !remap_text(); /* then "ready" never comes */
         else
             threads++;
     pthread_barrier_init(&barrier, NULL, (unsigned)threads + 1);
@@ -211,7 +250,8 @@ int main(int argc, char **argv)
         const char *colon = strchr(argv[i], ':');
         size_t size = colon && atoi(colon + 1) > 1000 ? (size_t)64 << 20 : (size_t)512 << 10;
         pthread_attr_setstacksize(&attributes, size);
-        if (strcmp(argv[i], "exit-main") && pthread_create(&thread, &attributes, start, argv[i]))
+        if (strcmp(argv[i], "exit-main") && strcmp(argv[i], "remap-text") &&
+            pthread_create(&thread, &attributes, start, argv[i]))
             return 1;
     }
     arrived();

@@ -117,6 +117,43 @@ static void every_instruction(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* Every function again, with a table that says nothing of what it does to the stack pointer. */
+static void tables_that_say_nothing(void **state)
+{
+    (void)state;
+    unsigned corrected = 0;
+    for (const struct expect *e = __start_fixture_expect; e < __stop_fixture_expect; e++) {
+        struct unwind_image image = fixture(e->bits, true);
+        const struct arch *arch = image.arch;
+        uint64_t vaddr = link_address(e->at) - !e->exact, lo, hi;
+        if (e->reg == EXPECT_ROOT || !(e->modes & 2) || !find_bounds(&image, vaddr, &lo, &hi))
+            continue;
+        struct unwind_row row = {.cfa_reg = arch->sp,
+                                 .cfa_offset = arch->pointer_size,
+                                 .ra_reg = arch->pc,
+                                 .method = FW_METHOD_CFI,
+                                 .lo = lo,
+                                 .hi = hi};
+        row.reg[arch->pc] = (struct reg_row){.how = REG_AT_CFA, .offset = -arch->pointer_size};
+        struct unwind_row told = row;
+        analysis_correct(&image, vaddr, e->exact, &row);
+        bool right = e->reg == EXPECT_SP && e->cfa == arch->pointer_size;
+        if (right || row.method == FW_METHOD_CFI) {
+            assert_memory_equal(&row, &told, sizeof row);
+            continue;
+        }
+        corrected++;
+        assert_true(row.cfa_reg == arch->sp || row.cfa_reg == arch->fp);
+        if (e->reg == EXPECT_SP || row.cfa_reg == arch->fp)
+            assert_int_equal(row.cfa_offset, e->cfa);
+        told.signal_frame = true;
+        row = told;
+        analysis_correct(&image, vaddr, e->exact, &row);
+        assert_memory_equal(&row, &told, sizeof row);
+    }
+    assert_true(corrected > 50);
+}
+
 static void addresses_between_instructions_do_not_crash(void **state)
 {
     (void)state;
@@ -308,6 +345,29 @@ static void trampoline_64(void **state)
     assert_int_equal(sigframe_find(&image, 0x1001, &row), UNWIND_NO_INFO);
 }
 
+static void end_of_context(void **state)
+{
+    (void)state;
+    static const uint8_t code[] = {
+        0x48, 0x89, 0xdc,             /* mov %rbx, %rsp */
+        0x48, 0x8b, 0x3c, 0x24,       /* mov (%rsp), %rdi */
+        0x48, 0x85, 0xff,             /* test %rdi, %rdi */
+        0x74, 0x08,                   /* je */
+        0xe8, 0x0f, 0xf6, 0xfe, 0xff, /* call setcontext */
+        0x48, 0x89, 0xc7,             /* mov %rax, %rdi */
+        0xe8, 0xa7, 0xcc, 0xfe, 0xff, /* call exit */
+        0xf4,                         /* hlt */
+    };
+    struct unwind_image image = image_of(&arch_x86_64, code, sizeof code);
+    struct unwind_row row;
+    assert_int_equal(sigframe_find(&image, 0x1000, &row), UNWIND_ROOT);
+    assert_int_equal(sigframe_find(&image, 0x1007, &row), UNWIND_ROOT);
+    assert_int_equal(sigframe_find(&image, 0x1011, &row), UNWIND_ROOT);
+    assert_int_equal(sigframe_find(&image, 0x1001, &row), UNWIND_NO_INFO);
+    image.text.size = 10;
+    assert_int_equal(sigframe_find(&image, 0x1000, &row), UNWIND_NO_INFO);
+}
+
 static void trampolines_32(void **state)
 {
     (void)state;
@@ -337,6 +397,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_instruction),
+        cmocka_unit_test(tables_that_say_nothing),
         cmocka_unit_test(addresses_between_instructions_do_not_crash),
         cmocka_unit_test(decoder_stays_inside),
         cmocka_unit_test(written_registers),
@@ -344,6 +405,7 @@ int main(void)
         cmocka_unit_test(lengths_agree_with_objdump_32),
         cmocka_unit_test(trampoline_64),
         cmocka_unit_test(trampolines_32),
+        cmocka_unit_test(end_of_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

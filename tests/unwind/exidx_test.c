@@ -206,6 +206,8 @@ static void index_search(void **state)
     expect_cfa(&row, 13, 8);
     assert_int_equal(exidx_find(&image, 0x1100, &row), UNWIND_ROOT);
     assert_int_equal(exidx_find(&image, 0x1fff, &row), UNWIND_ROOT);
+    assert_int_equal(row.lo, 0x1100);
+    assert_int_equal(row.hi, 0x2000);
     assert_int_equal(exidx_find(&image, 0x2fff, &row), UNWIND_OK);
     assert_int_equal(exidx_find(&image, 0x3000, &row), UNWIND_BAD_INFO);
     assert_int_equal(exidx_find(&image, CODE_END, &row), UNWIND_NO_INFO);

@@ -90,8 +90,8 @@ fw_error doorbell_choose(doorbell_answer *answer, int number)
     return FW_OK;
 }
 
-/* From the top, because programs count up from SIGRTMIN; the very last is left to tools that run
- * the program, which like to take it. */
+/* From the top, because programs count up from SIGRTMIN; the last two are left to tools that run
+ * the program (qemu-user has no use of them for it, valgrind takes the last). */
 fw_error doorbell_ensure(doorbell_answer *answer, int *number)
 {
     int was = current;
@@ -100,7 +100,7 @@ fw_error doorbell_ensure(doorbell_answer *answer, int *number)
         return FW_OK;
     }
     answerer = answer;
-    for (int candidate = SIGRTMAX - 1; candidate >= SIGRTMIN; candidate--) {
+    for (int candidate = SIGRTMAX - 2; candidate >= SIGRTMIN; candidate--) {
         if (!install(candidate))
             continue;
         *number = candidate;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PF_KTHREAD_FLAG = 0x00200000, PATH_SIZE = 64 };
+enum { PF_EXITING_FLAG = 0x4, PF_KTHREAD_FLAG = 0x00200000, PATH_SIZE = 64 };
 
 int procfs_open_tasks(pid_t pid)
 {
@@ -163,7 +163,9 @@ bool procfs_parse_stat(const char *text, struct procfs_stat *stat)
     stat->state = *field == 'I' ? 'D' : *field == 'X' ? 'Z' : *field;
     for (int i = 3; i < 9; i++)
         field = skip_field(field);
-    stat->kernel = strtoul(field, NULL, 10) & PF_KTHREAD_FLAG;
+    unsigned long flags = strtoul(field, NULL, 10);
+    stat->exiting = flags & PF_EXITING_FLAG;
+    stat->kernel = flags & PF_KTHREAD_FLAG;
     for (int i = 9; i < 22; i++)
         field = skip_field(field);
     stat->start = strtoull(field, NULL, 10);
@@ -175,6 +177,18 @@ bool procfs_thread_stat(int tasks, pid_t tid, struct procfs_stat *stat)
     char path[PATH_SIZE], text[1024];
     snprintf(path, sizeof path, "%d/stat", (int)tid);
     return procfs_read(tasks, path, text, sizeof text) > 0 && procfs_parse_stat(text, stat);
+}
+
+bool procfs_is_alive(int tasks, pid_t tid)
+{
+    enum { SIGKILL_BIT = 1 << 8 };
+    char path[PATH_SIZE], text[8192];
+    struct procfs_stat stat;
+    uint64_t pending = 0;
+    snprintf(path, sizeof path, "%d/status", (int)tid);
+    return procfs_read(tasks, path, text, sizeof text) > 0 &&
+           procfs_parse_status(text, "SigPnd", 16, &pending) && !(pending & SIGKILL_BIT) &&
+           procfs_thread_stat(tasks, tid, &stat) && stat.state != 'Z' && !stat.exiting;
 }
 
 void procfs_wait_channel(int tasks, pid_t tid, char *text, size_t size)

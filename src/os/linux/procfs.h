@@ -17,6 +17,7 @@
 /* What /proc/PID/task/TID/stat tells. */
 struct procfs_stat {
     char state;     /* as in struct fw_thread */
+    bool exiting;   /* on its way out */
     bool kernel;    /* a kernel thread: it has no user stack */
     uint64_t start; /* clock ticks after boot */
     char name[FW_THREAD_NAME_SIZE];
@@ -59,6 +60,8 @@ char *procfs_read_all(int dir, const char *path, size_t limit, size_t *size);
 
 bool procfs_parse_stat(const char *text, struct procfs_stat *stat);
 bool procfs_thread_stat(int tasks, pid_t tid, struct procfs_stat *stat);
+/* Is the thread there, and neither dead nor about to die (exiting, or SIGKILL waits for it)? */
+bool procfs_is_alive(int tasks, pid_t tid);
 
 /* The kernel function that the thread waits in, "" when it runs or nobody tells. */
 void procfs_wait_channel(int tasks, pid_t tid, char *text, size_t size);

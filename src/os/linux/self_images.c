@@ -10,6 +10,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "os/linux/self_eh_frame.h"
 #include "os/linux/self_maps.h"
 
 /* The segment of `image` that holds the link-time address, as a section that begins there. */
@@ -79,14 +80,16 @@ void self_image_describe(uintptr_t bias, const void *headers, size_t count,
     }
 }
 
-/* Without _dl_find_object: images known since start or the last refresh. Two tables take turns, so
- * that a reader in a signal handler always sees a whole one. */
+/* Images known since start or the last refresh: for systems without _dl_find_object, and for images
+ * that do not say by themselves what the unwinder needs. Two tables take turns, so that a reader in
+ * a signal handler always sees a whole one. */
 enum { MAX_IMAGES = 512 };
 
 struct known_image {
     uintptr_t lo, hi, bias;
     const void *phdrs;
     size_t phdr_count;
+    struct self_section eh_frame; /* where no program header leads to it */
 };
 
 struct image_table {
@@ -104,6 +107,15 @@ struct collecting {
     bool changed;
 };
 
+static bool leads_to_table(const ElfW(Phdr) * p)
+{
+#ifdef PT_ARM_EXIDX
+    if (p->p_type == PT_ARM_EXIDX)
+        return true;
+#endif
+    return p->p_type == PT_GNU_EH_FRAME;
+}
+
 static int collect(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct collecting *c = context;
@@ -116,9 +128,14 @@ static int collect(struct dl_phdr_info *info, size_t size, void *context)
     c->changed = true;
     if (c->table->count == MAX_IMAGES)
         return 1;
-    struct known_image known = {UINTPTR_MAX, 0, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum};
+    struct known_image known = {.lo = UINTPTR_MAX,
+                                .bias = info->dlpi_addr,
+                                .phdrs = info->dlpi_phdr,
+                                .phdr_count = info->dlpi_phnum};
+    bool has_table = false;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        has_table |= leads_to_table(p);
         if (p->p_type != PT_LOAD)
             continue;
         if (info->dlpi_addr + p->p_vaddr < known.lo)
@@ -126,6 +143,8 @@ static int collect(struct dl_phdr_info *info, size_t size, void *context)
         if (info->dlpi_addr + p->p_vaddr + p->p_memsz > known.hi)
             known.hi = info->dlpi_addr + p->p_vaddr + p->p_memsz;
     }
+    if (!has_table)
+        known.eh_frame = self_eh_frame_of_file(info);
     c->table->image[c->table->count++] = known;
     return 0;
 }
@@ -135,7 +154,8 @@ bool self_images_refresh(void)
     if (__atomic_exchange_n(&refreshing, 1, __ATOMIC_ACQUIRE))
         return false; /* somebody else is at it */
     struct image_table *other = current == &tables[0] ? &tables[1] : &tables[0];
-    struct collecting c = {other, false};
+    struct collecting c = {other,
+                           current->count == 0}; /* musl counts from 0: nothing was seen yet */
     other->count = 0;
     dl_iterate_phdr(collect, &c);
     if (c.changed)
@@ -163,19 +183,24 @@ static bool known_find(uintptr_t address, struct known_image *found)
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 #pragma weak _dl_find_object
 
+/* What the loader says now; the rest comes from the image's ELF header, or, where that is not
+ * mapped in front (glibc gives static programs from their code on), from the table. */
 static bool loader_find(uintptr_t address, struct known_image *found)
 {
     struct dl_find_object object;
     if (_dl_find_object((void *)address, &object) != 0)
         return false;
-    found->lo = (uintptr_t)object.dlfo_map_start;
-    found->hi = (uintptr_t)object.dlfo_map_end;
-    found->bias = object.dlfo_link_map->l_addr;
     const ElfW(Ehdr) *header = object.dlfo_map_start;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phentsize != sizeof(ElfW(Phdr)))
+    const uintptr_t bias = object.dlfo_link_map->l_addr;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+        return known_find(address, found) && found->bias == bias;
+    if (header->e_phentsize != sizeof(ElfW(Phdr)))
         return false;
-    found->phdrs = (const char *)header + header->e_phoff;
-    found->phdr_count = header->e_phnum;
+    *found = (struct known_image){.lo = (uintptr_t)object.dlfo_map_start,
+                                  .hi = (uintptr_t)object.dlfo_map_end,
+                                  .bias = bias,
+                                  .phdrs = (const char *)header + header->e_phoff,
+                                  .phdr_count = header->e_phnum};
     return true;
 }
 
@@ -190,6 +215,17 @@ static bool image_at(uintptr_t address, struct known_image *found)
 }
 #endif
 
+/* For an image without a table of its own: .eh_frame as the refresh found it in the file. */
+static void add_eh_frame(uintptr_t address, struct unwind_image *image)
+{
+    struct known_image known;
+    if (!known_find(address, &known) || known.bias != image->bias || !known.eh_frame.size)
+        return;
+    image->eh_frame = from_segment(known.bias, known.phdrs, known.phdr_count, known.eh_frame.vaddr);
+    if (image->eh_frame.size > known.eh_frame.size)
+        image->eh_frame.size = known.eh_frame.size;
+}
+
 const struct unwind_image *self_images_find(void *context, uint64_t address)
 {
     struct self_images *images = context;
@@ -199,6 +235,8 @@ const struct unwind_image *self_images_find(void *context, uint64_t address)
     if (address > UINTPTR_MAX || !image_at((uintptr_t)address, &known))
         return NULL;
     self_image_describe(known.bias, known.phdrs, known.phdr_count, &images->image);
+    if (!images->image.eh_frame.data && !images->image.exidx.data)
+        add_eh_frame((uintptr_t)address, &images->image);
     images->lo = known.lo;
     images->hi = known.hi;
     return &images->image;

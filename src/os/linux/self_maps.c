@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/ioctl.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Debian 12's headers are older than the call; layout as in the kernel's user API. */
@@ -26,7 +27,8 @@ enum { PROCMAP_READABLE = 1, PROCMAP_EXECUTABLE = 4 };
 static bool query(int maps, uintptr_t address, struct self_mapping *mapping)
 {
     struct procmap_query q = {.size = sizeof q, .query_addr = address};
-    if (ioctl(maps, PROCMAP_QUERY_IOCTL, &q) != 0)
+    /* The C libraries disagree about the type of ioctl's second argument. */
+    if (syscall(SYS_ioctl, maps, PROCMAP_QUERY_IOCTL, &q) != 0)
         return false;
     mapping->lo = (uintptr_t)q.vma_start;
     mapping->hi = (uintptr_t)q.vma_end;

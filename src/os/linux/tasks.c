@@ -10,8 +10,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/stat.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     LIST_PASSES = 8,     /* reads of a list that keeps changing */

@@ -1,0 +1,107 @@
+/*
+ * The walker over hostile tables, code, registers and stack. Besides not crashing, three walks must
+ * agree: with an empty rule cache, with the rules that the first one left, and one that asks for
+ * bare addresses.
+ *
+ * Input: architecture, register values, then four chunks (.eh_frame, .ARM.exidx, code, stack) with
+ * 16-bit lengths.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind/rule.h"
+#include "unwind/walk.h"
+
+enum {
+    CODE = 0x10000,
+    TABLE = 0x20000,
+    EXIDX = 0x30000,
+    STACK = 0x7000000,
+    CAPACITY = 64,
+    TAIL = 16,
+    BITS = 6
+};
+
+static const struct unwind_image *find_image(void *context, uint64_t address)
+{
+    const struct unwind_image *image = context;
+    return address >= image->lo && address < image->hi ? image : NULL;
+}
+
+/* The next chunk as an allocation of its own, so that a byte too far is noticed. */
+static struct unwind_section chunk(struct reader *r, uint64_t vaddr)
+{
+    struct unwind_section section = {NULL, 0, vaddr};
+    uint16_t size = reader_u16(r);
+    const uint8_t *bytes;
+    if (size > reader_left(r))
+        size = (uint16_t)reader_left(r);
+    if (r->failed || size == 0 || !reader_take(r, size, &bytes))
+        return section;
+    uint8_t *copy = malloc(size);
+    if (!copy)
+        return section;
+    memcpy(copy, bytes, size);
+    section.data = copy;
+    section.size = size;
+    return section;
+}
+
+static void walk(const struct walk_space *space, const struct memory *memory,
+                 const struct regs *regs, void **addresses, struct fw_frame *frames,
+                 struct fw_stack *stack)
+{
+    const struct walk_options options = {
+        .exact_first = true, .max_walk = 2000, .addresses = addresses};
+    *stack =
+        (struct fw_stack){.frames = frames, .capacity = CAPACITY, .tail = addresses ? 0 : TAIL};
+    walk_stack(space, memory, regs, &options, stack);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_i386};
+    struct reader r = reader_over(data, size);
+    const struct arch *arch = archs[reader_u8(&r) % 4];
+    struct regs regs = {{0}, 0};
+    for (unsigned i = 0; i < arch->reg_count; i++)
+        regs_set(&regs, i, STACK + reader_u8(&r) * (uint64_t)arch->pointer_size);
+    regs_set(&regs, arch->pc, CODE + reader_u16(&r) % 4096);
+
+    struct unwind_image image = {.arch = arch, .lo = CODE, .hi = CODE + 0x10000};
+    image.eh_frame = chunk(&r, TABLE);
+    image.exidx = chunk(&r, EXIDX);
+    image.extab = image.exidx;
+    image.text = chunk(&r, CODE);
+    struct unwind_section stack_bytes = chunk(&r, STACK);
+    const struct memory memory = {.range = {{STACK, stack_bytes.size, stack_bytes.data}}};
+
+    struct rule_cache *cache = calloc(1, RULE_CACHE_SIZE(BITS));
+    if (!cache)
+        abort();
+    rule_cache_init(cache, BITS);
+    const struct walk_space space = {
+        .arch = arch, .find_image = find_image, .context = &image, .cache = cache};
+
+    struct fw_frame cold_frames[CAPACITY], warm_frames[CAPACITY];
+    void *addresses[CAPACITY];
+    struct fw_stack cold, warm, bare;
+    walk(&space, &memory, &regs, NULL, cold_frames, &cold);
+    walk(&space, &memory, &regs, NULL, warm_frames, &warm);
+    walk(&space, &memory, &regs, addresses, NULL, &bare);
+    if (cold.count > CAPACITY || cold.count != warm.count || cold.end != warm.end ||
+        cold.id != warm.id || cold.omitted != warm.omitted ||
+        memcmp(cold_frames, warm_frames, cold.count * sizeof *cold_frames) != 0)
+        abort();
+    for (uint32_t i = 0; i < cold.head && i < bare.count; i++)
+        if ((uintptr_t)addresses[i] != cold_frames[i].address)
+            abort();
+
+    free(cache);
+    free((void *)image.eh_frame.data);
+    free((void *)image.exidx.data);
+    free((void *)image.text.data);
+    free((void *)stack_bytes.data);
+    return 0;
+}
