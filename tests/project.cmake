@@ -9,7 +9,7 @@ add_test(NAME layers COMMAND sh ${fw_check}/layers.sh ${PROJECT_SOURCE_DIR}/src)
 add_test(NAME async_safety COMMAND sh ${fw_check}/async-safety.sh ${CMAKE_OBJDUMP}
   ${PROJECT_SOURCE_DIR}/packaging/check $<TARGET_OBJECTS:framewalk_core> COMMAND_EXPAND_LISTS)
 add_test(NAME install COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/install/install_test.sh
-  ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_C_COMPILER})
+  ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_C_COMPILER} ${CMAKE_GENERATOR})
 set_tests_properties(install PROPERTIES TIMEOUT 120)
 
 if(FW_SANITIZE) # instrumented code calls the sanitizer's runtime, and is never installed

@@ -57,20 +57,24 @@ static bool same_identity(const struct object *file, const struct object *loaded
     return true;
 }
 
-/* Opens the image's file when it is what was loaded, else the image as it lies in memory. */
-static struct object *open_loaded(const struct named_image *image)
+/* Opens the image's file when it is what was loaded, else the image as it lies in memory; *object
+ * is NULL when neither can be had. False when out of memory. */
+static bool open_loaded(const struct named_image *image, struct object **object)
 {
     struct object *loaded = NULL, *file = NULL;
-    object_open_image(read_self, NULL, image->lo, image->path, &loaded, NULL);
-    const char *path = image->path[0] == '[' ? NULL : image->path;
-    if (path && object_open(path, &file, NULL) == FW_OK && loaded && !same_identity(file, loaded)) {
+    fw_error error = object_open_image(read_self, NULL, image->lo, image->path, &loaded, NULL);
+    if (error != FW_ERR_MEMORY && image->path[0] != '[')
+        error = object_open(image->path, &file, NULL);
+    if (file && loaded && !same_identity(file, loaded)) {
         object_close(file);
         file = NULL;
     }
-    if (!file)
-        return loaded;
-    object_close(loaded);
-    return file;
+    if (file) {
+        object_close(loaded);
+        loaded = NULL;
+    }
+    *object = file ? file : loaded;
+    return error != FW_ERR_MEMORY;
 }
 
 static char *image_path(const struct dl_phdr_info *info)
@@ -140,15 +144,18 @@ static const struct named_image *find(const struct fw_names *names, uint64_t add
     return lo && address < names->images[lo - 1].hi ? &names->images[lo - 1] : NULL;
 }
 
-/* Files are opened outside the loader's lock, after its list was read. */
-static void build_index(struct named_image *image)
+/* Files are opened outside the loader's lock, after its list was read. False when out of memory. */
+static bool build_index(struct named_image *image)
 {
-    image->object = open_loaded(image);
+    if (!open_loaded(image, &image->object))
+        return false;
     if (!image->object)
-        return;
-    if (image->path[0] != '[')
-        object_find_debug(image->object, image->path, NULL, NULL, &image->debug, NULL);
+        return true;
+    if (image->path[0] != '[' && object_find_debug(image->object, image->path, NULL, NULL,
+                                                   &image->debug, NULL) == FW_ERR_MEMORY)
+        return false;
     image->symbols = symbols_build(image->object, image->debug);
+    return image->symbols != NULL;
 }
 
 static bool same_image(const struct named_image *a, const struct named_image *b)
@@ -156,29 +163,44 @@ static bool same_image(const struct named_image *a, const struct named_image *b)
     return a->lo == b->lo && a->hi == b->hi && a->bias == b->bias && strcmp(a->path, b->path) == 0;
 }
 
-fw_error fw_names_refresh(struct fw_names *names)
+static void names_clear(struct fw_names *names)
 {
-    struct fw_names now = {NULL, 0, 0};
-    if (dl_iterate_phdr(remember, &now) != 0) {
-        while (now.count)
-            free(now.images[--now.count].path);
-        free(now.images);
-        return FW_ERR_MEMORY;
-    }
-    qsort(now.images, now.count, sizeof *now.images, by_address);
-    for (size_t i = 0; i < now.count; i++) {
-        struct named_image *old = (struct named_image *)find(names, now.images[i].lo);
-        if (old && old->object && same_image(old, &now.images[i])) {
-            char *path = now.images[i].path;
-            now.images[i] = *old;
-            *old = (struct named_image){.path = path};
-        } else {
-            build_index(&now.images[i]);
-        }
-    }
     for (size_t i = 0; i < names->count; i++)
         image_free(&names->images[i]);
     free(names->images);
+    *names = (struct fw_names){NULL, 0, 0};
+}
+
+/* The image of `names` that is still loaded as `image`, NULL when its index has to be built. */
+static struct named_image *still_loaded(const struct fw_names *names,
+                                        const struct named_image *image)
+{
+    struct named_image *old = (struct named_image *)find(names, image->lo);
+    return old && old->object && same_image(old, image) ? old : NULL;
+}
+
+/* All that can fail comes before anything of `names` is touched. */
+fw_error fw_names_refresh(struct fw_names *names)
+{
+    struct fw_names now = {NULL, 0, 0};
+    bool whole = dl_iterate_phdr(remember, &now) == 0;
+    if (whole)
+        qsort(now.images, now.count, sizeof *now.images, by_address);
+    for (size_t i = 0; whole && i < now.count; i++)
+        whole = still_loaded(names, &now.images[i]) || build_index(&now.images[i]);
+    if (!whole) {
+        names_clear(&now);
+        return FW_ERR_MEMORY;
+    }
+    for (size_t i = 0; i < now.count; i++) {
+        struct named_image *old = still_loaded(names, &now.images[i]);
+        if (!old)
+            continue;
+        char *path = now.images[i].path;
+        now.images[i] = *old;
+        *old = (struct named_image){.path = path};
+    }
+    names_clear(names);
     *names = now;
     return FW_OK;
 }
@@ -202,9 +224,7 @@ void fw_names_destroy(struct fw_names *names)
 {
     if (!names)
         return;
-    for (size_t i = 0; i < names->count; i++)
-        image_free(&names->images[i]);
-    free(names->images);
+    names_clear(names);
     free(names);
 }
 
