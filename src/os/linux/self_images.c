@@ -51,6 +51,9 @@ void self_image_describe(uintptr_t bias, const void *headers, size_t count,
     image->bias = bias;
     for (size_t i = 0; i < count; i++) {
         const ElfW(Phdr) *p = &phdrs[i];
+        if (p->p_type == PT_LOAD && p->p_offset == 0 && (p->p_flags & PF_R) &&
+            p->p_filesz >= sizeof(ElfW(Ehdr)))
+            image->entry = ((const ElfW(Ehdr) *)(bias + p->p_vaddr))->e_entry;
         if (p->p_type == PT_LOAD && (p->p_flags & PF_X)) {
             if (!image->hi || p->p_vaddr < image->lo)
                 image->lo = p->p_vaddr;
