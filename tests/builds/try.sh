@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2154 # variables of the scripts that source this
 # For builds.sh and builds_musl.sh, which set library, here, include and folder.
 # shellcheck shell=sh disable=SC2154
 
