@@ -242,7 +242,7 @@ static void add_eh_frame(uintptr_t address, struct unwind_image *image)
         return;
     image->eh_frame = from_segment(known.bias, known.phdrs, known.phdr_count, known.eh_frame.vaddr);
     if (image->eh_frame.size > known.eh_frame.size)
-        image->eh_frame.size = known.eh_frame.size;
+        image->eh_frame.size = (size_t)known.eh_frame.size;
 }
 
 const struct unwind_image *self_images_find(void *context, uint64_t address)
