@@ -256,19 +256,11 @@ static int64_t popped_by_callee(const struct unwind_image *image, uint64_t targe
     for (unsigned i = 0; i < MAX_CALLEE && decode_at(image, target, &insn); i++) {
         if (insn.kind == X86_RET)
             return insn.value;
+        if (insn.kind == X86_JUMP_INDIRECT)
+            return -1; /* a PLT stub */
         target += insn.length;
     }
     return -1;
-}
-
-/* Whether the code at `next` makes room on the stack: perhaps room that a callee has just popped.
- */
-static bool makes_room(const struct unwind_image *image, uint64_t next)
-{
-    struct x86_insn insn;
-    if (!decode_at(image, next, &insn))
-        return true;
-    return insn.kind == X86_PUSH || (insn.kind == X86_ADD && insn.reg == X86_SP && insn.value < 0);
 }
 
 int64_t x86_popped_by_call(const struct unwind_image *image, uint64_t next)
@@ -279,7 +271,7 @@ int64_t x86_popped_by_call(const struct unwind_image *image, uint64_t next)
         return 0;
     if (decode_at(image, next - 5, &call) && call.kind == X86_CALL && call.length == 5)
         popped = popped_by_callee(image, target_of(image, next - 5, &call));
-    return popped < 0 && !makes_room(image, next) ? 0 : popped;
+    return popped;
 }
 
 /* i386: the register that `call __x86.get_pc_thunk.*` fills, or X86_NO_REG. */
