@@ -17,8 +17,8 @@
 enum { PAGE = 4096 }; /* of the cache; no page of the system is smaller */
 
 struct stack_page {
-    int32_t pid;
-    uint64_t at; /* its address, or 1 before the first read */
+    fw_thread_id reader; /* this thread: the first one, whose id is the process's, may have ended */
+    uint64_t at;         /* its address, or 1 before the first read */
     uint8_t bytes[PAGE];
 };
 
@@ -32,7 +32,7 @@ static bool read_page(void *context, uint64_t address, void *to, size_t size)
         size_t n = size < PAGE - offset ? size : PAGE - offset;
         if (page->at != at) {
             page->at = 1;
-            if (at > UINTPTR_MAX || sys_read_memory(page->pid, at, page->bytes, PAGE) != PAGE)
+            if (at > UINTPTR_MAX || sys_read_memory(page->reader, at, page->bytes, PAGE) != PAGE)
                 return false;
             page->at = at;
         }
@@ -74,7 +74,7 @@ fw_error asleep_capture(fw_thread_id id, struct fw_stack *stack, struct task_sta
     if (error != FW_OK)
         return error;
 
-    struct stack_page page = {.pid = sys_getpid(), .at = 1};
+    struct stack_page page = {.reader = sys_gettid(), .at = 1};
     const struct memory memory = {.slow = read_page, .context = &page};
     const struct walk_options options = {.exact_first = true};
     const struct regs regs = regs_of(&first);

@@ -73,8 +73,8 @@ struct rule_slot {
 };
 
 struct rule_cache {
-    uint64_t generation;    /* mixed into keys: a step makes every older entry unreachable */
-    uint64_t mask;          /* slots - 1; slots is a power of two */
+    uint64_t generation; /* bits 56..63, mixed into keys: a step makes older entries unreachable */
+    uint64_t mask;       /* slots - 1; slots is a power of two */
     struct rule_slot *slot; /* zeroed at first */
 };
 
@@ -90,10 +90,7 @@ static inline void rule_cache_init(struct rule_cache *cache, unsigned bits)
 }
 
 /* Forgets everything. Thread-safe and async-signal-safe. */
-static inline void rule_cache_clear(struct rule_cache *cache)
-{
-    __atomic_fetch_add(&cache->generation, (uint64_t)1 << 56, __ATOMIC_RELAXED);
-}
+void rule_cache_clear(struct rule_cache *cache);
 
 /* The key of a frame: an exact address may have another rule than a return address of the same
  * value. */
@@ -170,11 +167,12 @@ static inline struct rule_slot *rule_guess(const struct rule_cache *cache,
                                 __atomic_load_n(&callee->caller, __ATOMIC_RELAXED));
 }
 
-/* Takes an empty slot of the two, else the first one, whose old rule moves to the second. */
-static inline void rule_cache_put(struct rule_cache *cache, uint64_t address, bool exact,
+/* Takes an empty slot of the two, else the first one, whose old rule moves to the second. `key` is
+ * the address's from before the rule was looked up: one that was void meanwhile stays unreachable.
+ */
+static inline void rule_cache_put(struct rule_cache *cache, uint64_t address, uint64_t key,
                                   rule_t rule)
 {
-    uint64_t key = rule_key(cache, address, exact);
     struct rule_slot *slot = rule_slot_of(cache, address), *other = rule_slot_other(cache, slot);
     rule_t old = __atomic_load_n(&slot->rule, __ATOMIC_RELAXED);
     if (old != RULE_NONE) {

@@ -102,6 +102,7 @@ static void output_end(struct output *out, uint8_t end)
     struct fw_stack *stack = out->stack;
     stack->id = out->id;
     stack->end = end;
+    stack->unavailable = FW_AVAILABLE;
     stack->omitted = out->count > stack->capacity ? out->count - stack->capacity : 0;
     stack->count = (uint32_t)(out->count - stack->omitted);
     stack->head = stack->omitted ? out->head : stack->count;
@@ -176,12 +177,13 @@ static __attribute__((noinline)) enum unwind_status quick_step_slow(const struct
     struct unwind_row row;
     struct regs regs;
     quick_to_regs(space->arch, at, &regs);
+    const uint64_t key = rule_key(space->cache, at->pc, at->exact);
     enum unwind_status status = step_find_row(space, memory, at->pc, at->exact, &row);
     bool signal_frame = false;
     if (status == UNWIND_OK) {
         signal_frame = row.signal_frame;
         at->method = row.method;
-        rule_cache_put(space->cache, at->pc, at->exact, rule_pack(space->arch, &row));
+        rule_cache_put(space->cache, at->pc, key, rule_pack(space->arch, &row));
         status = step_apply(space, memory, &row, at->exact, &regs);
     } else if (status == UNWIND_NO_INFO) {
         status = step_without_info(space, memory, at->exact, &regs, &at->method);
@@ -282,7 +284,10 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
 {
     const struct memory_range near = memory->range[0];
     const uint64_t span = near.size < terms.word ? 0 : near.size - terms.word + 1;
-    const struct rule_cache local = *cache;
+    const struct rule_cache local = {.generation =
+                                         __atomic_load_n(&cache->generation, __ATOMIC_RELAXED),
+                                     .mask = cache->mask,
+                                     .slot = cache->slot};
     uint64_t pc = quick->pc, sp = quick->sp, fp = quick->fp, id = output->id;
     uint64_t info = FW_FRAME_RETURN | (uint64_t)quick->method << 8;
     struct fw_frame *frame = terms.addresses ? NULL : output->stack->frames + output->count;

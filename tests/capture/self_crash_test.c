@@ -264,8 +264,8 @@ static uintptr_t damage(uintptr_t was, const void *heap)
     case 0: return (uintptr_t)0x4141414141414141u;
     case 1: return (uintptr_t)(victim.sp + chance() % victim.size);
     case 2: return (uintptr_t)heap + chance() % 64;
-    case 3: return (uintptr_t)victim.address[chance() % victim.count] + chance() % 3;
-    case 4: return was + sizeof(void *) * (chance() % 16 - 8);
+    case 3: return (uintptr_t)victim.address[chance() % victim.count] + (uintptr_t)(chance() % 3);
+    case 4: return was + sizeof(void *) * (uintptr_t)(chance() % 16 - 8);
     case 5: return 0;
     case 6: return was ^ (uintptr_t)1 << chance() % (8 * sizeof was);
     default: return (uintptr_t)chance();
@@ -277,7 +277,7 @@ static void walk_damaged(const struct walk_space *space, const void *heap)
     uint64_t lowest = UINT64_MAX;
     memcpy(victim.copy, victim.whole, victim.size);
     for (uint64_t n = chance() % 6 + 1; n; n--) {
-        size_t at = chance() % (victim.size / sizeof(uintptr_t)) * sizeof(uintptr_t);
+        size_t at = (size_t)(chance() % (victim.size / sizeof(uintptr_t))) * sizeof(uintptr_t);
         uintptr_t word;
         memcpy(&word, victim.copy + at, sizeof word);
         word = damage(word, heap);

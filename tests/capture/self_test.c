@@ -19,7 +19,13 @@
 #include "framewalk/names.h"
 #include "support/sanitizers.h"
 
-#define NOINLINE __attribute__((noinline, noclone))
+#ifdef __clang__
+#define NOINLINE   __attribute__((noinline))
+#define TAIL_CALLS /* at -O2 and above, as the build says */
+#else
+#define NOINLINE   __attribute__((noinline, noclone))
+#define TAIL_CALLS __attribute__((optimize("O2", "optimize-sibling-calls")))
+#endif
 /* Keeps a call from becoming a tail call. */
 #define STAY() __asm__ volatile("" ::: "memory")
 
@@ -194,7 +200,7 @@ NOINLINE void self_tail_callee(void)
     STAY();
 }
 
-NOINLINE __attribute__((optimize("O2", "optimize-sibling-calls"))) void self_tail_caller(int twice)
+NOINLINE TAIL_CALLS void self_tail_caller(int twice)
 {
     if (twice)
         self_tail_callee();

@@ -3,6 +3,7 @@
  * another way or the right reason, in bounded time.
  */
 #include "capture/targets.h"
+#include "os/linux/self_maps.h"
 
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -200,21 +201,53 @@ static void *capture_zombie(void *context)
     _exit(error == FW_OK && got.thread.stack.unavailable == FW_UNAVAILABLE_EXITED ? 0 : 1);
 }
 
+/* Then nothing that goes by the process's id tells of its memory any more. */
+static void *capture_sleeper_after_zombie(void *context)
+{
+    struct target *target = context;
+    struct captured got;
+    struct self_mapping code, stack;
+    uintptr_t word = 0x5ca1ab1e, copy = 0;
+    while (state_of(getpid()) != 'Z' || !target->ready || state_of(target->id) != 'S')
+        pause_ms(1);
+    if (!self_mapping_find((uintptr_t)__start_known_known_caller, &code) || !code.executable ||
+        !self_mapping_find((uintptr_t)&word, &stack) || stack.executable ||
+        self_mapping_find(8, &stack))
+        _exit(1);
+    if (!self_read((uintptr_t)&word, &copy, sizeof copy) || copy != word)
+        _exit(2);
+    if (!kernel_tells(target->id))
+        _exit(0);
+    if (capture_into(&got, target->id, &brief) != FW_OK)
+        _exit(3);
+    _exit(got.thread.stack.end == FW_END_ROOT || got.thread.stack.end == FW_END_NO_INFO ? 0 : 4);
+}
+
 static void main_thread_gone(void **state)
 {
     (void)state;
     if (UNDER_TSAN || emulated()) /* neither survives a first thread that ends */
         skip();
-    pid_t child = fork();
-    if (child == 0) {
-        pthread_t thread;
-        pthread_create(&thread, NULL, capture_zombie, NULL);
-        syscall(SYS_exit, 0); /* this thread alone */
+    struct piled piled = {.signals = 0};
+    assert_int_equal(pipe(piled.ends), 0);
+    void *(*const bodies[])(void *) = {capture_zombie, capture_sleeper_after_zombie};
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            struct target target = {
+                .body = read_then_count, .context = &piled, .block_signals = true};
+            pthread_t thread;
+            pthread_create(&target.thread, NULL, target_main, &target);
+            pthread_create(&thread, NULL, bodies[i], &target);
+            syscall(SYS_exit, 0); /* this thread alone */
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
     }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    close(piled.ends[0]);
+    close(piled.ends[1]);
 }
 
 /* A child process holds one of our threads as a debugger does. */

@@ -80,35 +80,51 @@ static bool scan_byte(struct maps_scan *s, char c, uintptr_t address, struct sel
     return false;
 }
 
-static bool scan(int maps, uintptr_t address, struct self_mapping *mapping)
+/* What a list of mappings says about an address. */
+enum answer { SILENT, NOT_MAPPED, MAPPED };
+
+static enum answer scan(int maps, uintptr_t address, struct self_mapping *mapping)
 {
     struct maps_scan s = {0};
+    enum answer answer = SILENT;
     char buffer[1024];
     for (;;) {
         ssize_t n = read(maps, buffer, sizeof buffer);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return false;
+            return answer;
+        answer = NOT_MAPPED;
         for (ssize_t i = 0; i < n; i++)
             if (scan_byte(&s, buffer[i], address, mapping))
-                return true;
+                return MAPPED;
     }
 }
 
+static enum answer ask(const char *path, uintptr_t address, struct self_mapping *mapping)
+{
+    int maps = open(path, O_RDONLY | O_CLOEXEC);
+    if (maps < 0)
+        return SILENT;
+    enum answer answer = NOT_MAPPED;
+    if (query(maps, address, mapping))
+        answer = MAPPED;
+    else if (errno != ENOENT)
+        answer = scan(maps, address, mapping);
+    close(maps);
+    return answer;
+}
+
+/* /proc/self is the first thread, which shows nothing once it has ended. (Asked first all the same:
+ * emulators know no other name.) */
 bool self_mapping_find(uintptr_t address, struct self_mapping *mapping)
 {
     int saved = errno;
-    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    bool found = false;
-    if (maps >= 0) {
-        found = query(maps, address, mapping);
-        if (!found && errno != ENOENT)
-            found = scan(maps, address, mapping);
-        close(maps);
-    }
+    enum answer answer = ask("/proc/self/maps", address, mapping);
+    if (answer == SILENT)
+        answer = ask("/proc/thread-self/maps", address, mapping);
     errno = saved;
-    return found;
+    return answer == MAPPED;
 }
 
 /* A futex wait compares the word first: EFAULT when it cannot be read. It returns at once in every
@@ -128,7 +144,8 @@ bool self_read(uintptr_t address, void *to, size_t size)
 {
     int saved = errno;
     struct iovec local = {to, size}, remote = {(void *)address, size};
-    ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    /* By this thread's id: the process's own is that of its first thread, which may have ended. */
+    ssize_t n = process_vm_readv((pid_t)syscall(SYS_gettid), &local, 1, &remote, 1, 0);
     bool refused = n < 0 && errno != EFAULT;
     errno = saved;
     if (!refused)

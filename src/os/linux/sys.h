@@ -182,12 +182,13 @@ static inline long sys_futex_wake(const void *word, uint32_t waiters)
     return sys_call4(SYS_futex, (long)word, SYS_FUTEX_WAKE_PRIVATE, (long)waiters, 0);
 }
 
-/* Copies memory of this process; stops at the first unreadable page instead of faulting. */
-static inline long sys_read_memory(int32_t pid, uint64_t address, void *to, size_t size)
+/* Copies memory of the process that has the living thread `tid`; stops at the first unreadable page
+ * instead of faulting. */
+static inline long sys_read_memory(int32_t tid, uint64_t address, void *to, size_t size)
 {
     const struct iovec local = {to, size};
     const struct iovec remote = {(void *)(uintptr_t)address, size};
-    return sys_call6(SYS_process_vm_readv, pid, (long)&local, 1, (long)&remote, 1, 0);
+    return sys_call6(SYS_process_vm_readv, tid, (long)&local, 1, (long)&remote, 1, 0);
 }
 
 static inline uint64_t sys_monotonic_ns(void)
