@@ -45,7 +45,8 @@ need_packages() {
         apt_get update
         apt_get install -y --no-install-recommends --no-remove $missing
     } || {
-        grep '^[EW]:' "$apt_log" | sort -u | head -n 8 >&2
+        # That packages are not found follows from what comes first, when there is such.
+        { grep '^[EW]:' "$apt_log" | grep -v 'Unable to locate' || grep '^E:' "$apt_log"; } | sort -u | head -n 5 >&2
         die "apt-get failed (all it said: $apt_log). Missing:$missing"
     }
 }
