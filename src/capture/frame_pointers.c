@@ -95,6 +95,7 @@ static uint32_t walk_records(struct fw_stack *stack, uintptr_t fp, uint32_t skip
     stack->omitted = 0;
     stack->id = id;
     stack->end = (uint8_t)chain.why;
+    stack->unavailable = FW_AVAILABLE;
     return count;
 }
 

@@ -1,4 +1,4 @@
-/* Packing rows into rules. */
+/* Packing rows into rules, and forgetting them. */
 #include "unwind/rule.h"
 
 static bool words(int64_t bytes, unsigned word, int64_t lowest, int64_t highest, int64_t *result)
@@ -12,6 +12,13 @@ static bool words(int64_t bytes, unsigned word, int64_t lowest, int64_t highest,
 static bool keeps_value(const struct reg_row *reg)
 {
     return reg->how == REG_UNSPECIFIED || reg->how == REG_SAME;
+}
+
+/* A walk by rules takes the caller's link register for its return address, as calls leave it. */
+static bool lr_is_return_address(const struct arch *arch, const struct unwind_row *row)
+{
+    return row->ra_reg == arch->lr ||
+           (row->ra_reg == arch->pc && row->reg[arch->lr].how == REG_UNSPECIFIED);
 }
 
 rule_t rule_pack(const struct arch *arch, const struct unwind_row *row)
@@ -44,9 +51,22 @@ rule_t rule_pack(const struct arch *arch, const struct unwind_row *row)
     } else if (!keeps_value(fp)) {
         return RULE_SLOW | method;
     }
-    if (arch->lr == ARCH_NO_REG && ra_words != -1)
+    if (arch->lr == ARCH_NO_REG ? ra_words != -1 : !lr_is_return_address(arch, row))
         return RULE_SLOW | method;
     return (row->cfa_reg == arch->sp ? RULE_SP : RULE_FP) | method |
            ((rule_t)fp_words & 0x1ffff) << 7 | ((rule_t)ra_words & 0x1ffff) << 24 |
            (rule_t)cfa_words << 41;
+}
+
+/* Generations come again after 256 steps: what is left of the first ones must be gone by then. */
+void rule_cache_clear(struct rule_cache *cache)
+{
+    const uint64_t step = (uint64_t)1 << 56;
+    uint64_t now = __atomic_load_n(&cache->generation, __ATOMIC_RELAXED);
+    do {
+        if (now + step == 0)
+            for (uint64_t i = 0; i <= cache->mask; i++)
+                __atomic_store_n(&cache->slot[i].rule, (rule_t)RULE_NONE, __ATOMIC_RELAXED);
+    } while (!__atomic_compare_exchange_n(&cache->generation, &now, now + step, false,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }

@@ -73,8 +73,8 @@ struct rule_slot {
 };
 
 struct rule_cache {
-    uint64_t generation;    /* mixed into keys: a step makes every older entry unreachable */
-    uint64_t mask;          /* slots - 1; slots is a power of two */
+    uint64_t generation; /* bits 56..63, mixed into keys: a step makes older entries unreachable */
+    uint64_t mask;       /* slots - 1; slots is a power of two */
     struct rule_slot *slot; /* zeroed at first */
 };
 
@@ -90,10 +90,7 @@ static inline void rule_cache_init(struct rule_cache *cache, unsigned bits)
 }
 
 /* Forgets everything. Thread-safe and async-signal-safe. */
-static inline void rule_cache_clear(struct rule_cache *cache)
-{
-    __atomic_fetch_add(&cache->generation, (uint64_t)1 << 56, __ATOMIC_RELAXED);
-}
+void rule_cache_clear(struct rule_cache *cache);
 
 /* The key of a frame: an exact address may have another rule than a return address of the same
  * value. */

@@ -144,6 +144,9 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
     for (unsigned n = 0; n < arch->reg_count; n++)
         if (n != arch->pc && n != arch->sp && caller_value(&a, n, &value) == UNWIND_OK)
             regs_set(&caller, n, value);
+    /* The call that led here overwrote it; only what says that it was put back brings it back. */
+    if (arch->lr != ARCH_NO_REG && ra_reg == arch->pc && row->reg[arch->lr].how == REG_UNSPECIFIED)
+        regs_forget(&caller, arch->lr);
 
     value = a.cfa;
     if (row->reg[arch->sp].how != REG_UNSPECIFIED)

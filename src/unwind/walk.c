@@ -102,6 +102,7 @@ static void output_end(struct output *out, uint8_t end)
     struct fw_stack *stack = out->stack;
     stack->id = out->id;
     stack->end = end;
+    stack->unavailable = FW_AVAILABLE;
     stack->omitted = out->count > stack->capacity ? out->count - stack->capacity : 0;
     stack->count = (uint32_t)(out->count - stack->omitted);
     stack->head = stack->omitted ? out->head : stack->count;
@@ -283,7 +284,10 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
 {
     const struct memory_range near = memory->range[0];
     const uint64_t span = near.size < terms.word ? 0 : near.size - terms.word + 1;
-    const struct rule_cache local = *cache;
+    const struct rule_cache local = {.generation =
+                                         __atomic_load_n(&cache->generation, __ATOMIC_RELAXED),
+                                     .mask = cache->mask,
+                                     .slot = cache->slot};
     uint64_t pc = quick->pc, sp = quick->sp, fp = quick->fp, id = output->id;
     uint64_t info = FW_FRAME_RETURN | (uint64_t)quick->method << 8;
     struct fw_frame *frame = terms.addresses ? NULL : output->stack->frames + output->count;
