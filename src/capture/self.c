@@ -81,6 +81,8 @@ uint32_t fw_capture_context(struct fw_stack *stack, const void *ucontext, uint32
 
 void fw_images_refresh(void)
 {
-    if (self_images_refresh())
+    static unsigned cleared_at; /* no more than needed, and by everybody who saw the change */
+    unsigned changes = self_images_refresh();
+    if (__atomic_exchange_n(&cleared_at, changes, __ATOMIC_ACQ_REL) != changes)
         rule_cache_clear(&cache);
 }

@@ -28,8 +28,8 @@ const struct unwind_image *self_images_find(void *context, uint64_t address);
 bool self_images_is_code(void *context, uint64_t address);
 
 /* Reads the loader's list again. Thread-safe; not async-signal-safe (takes the loader's lock).
- * Returns true when images were loaded or unloaded since the last time. */
-bool self_images_refresh(void);
+ * Returns a number that is another one when images were loaded or unloaded since the last time. */
+unsigned self_images_refresh(void);
 
 /* What the program headers of one image say: code range, tables, bias. The bytes are its mapped
  * memory. */
