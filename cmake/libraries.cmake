@@ -9,7 +9,8 @@ set_target_properties(framewalk_shared PROPERTIES
 # What the compiler itself calls (64-bit division, personality routines on 32-bit ARM) comes along, hidden.
 target_link_options(framewalk_shared PRIVATE -static-libgcc -Wl,--exclude-libs,ALL)
 if(NOT FW_SANITIZE AND NOT FW_FUZZ) # a sanitizer's runtime lives in the executable
-  target_link_options(framewalk_shared PRIVATE -Wl,-z,defs)
+  # Bound at load: a signal handler never enters the loader to resolve a symbol.
+  target_link_options(framewalk_shared PRIVATE -Wl,-z,defs -Wl,-z,now)
 endif()
 
 if(FW_SANITIZE OR FW_FUZZ)

@@ -11,6 +11,7 @@
 #include "capture/core.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,10 +97,12 @@ static void place_library(struct fw_process *process, struct maps *maps, const c
     int fd = path[0] == '/' ? core_open_path(core->sysroot, path) : -1;
     if (fd < 0)
         return;
-    if (object_open_fd(fd, path, &object, NULL) == FW_OK) {
+    if (images_note(&process->images, object_open_fd(fd, path, &object, NULL)) == FW_OK) {
         const char *kept = keep_path(core, path);
         if (kept)
             adopt(maps, object, bias, kept);
+        else
+            images_note(&process->images, FW_ERR_MEMORY);
         object_close(object);
     }
     close(fd);
@@ -132,13 +135,14 @@ static void find_executable(struct fw_process *process)
         process->executable = realpath(core->given ? core->given : path, NULL);
     else
         process->executable = strdup(path);
+    if (!process->executable && errno == ENOMEM)
+        images_note(&process->images, FW_ERR_MEMORY);
     if (core->main || !process->executable)
         return;
     int fd = core_open_path(core->sysroot, process->executable);
     if (fd < 0)
         return;
-    if (object_open_fd(fd, process->executable, &core->main, NULL) != FW_OK)
-        core->main = NULL;
+    images_note(&process->images, object_open_fd(fd, process->executable, &core->main, NULL));
     close(fd);
 }
 
@@ -148,6 +152,8 @@ void core_place_files(struct fw_process *process, struct maps *maps)
     const struct core_file *file = core_notes_file_at(&core->notes, core->notes.entry);
     if (file) {
         process->executable = strdup(file->path);
+        if (!process->executable)
+            images_note(&process->images, FW_ERR_MEMORY);
         return;
     }
     find_executable(process);

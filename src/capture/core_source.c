@@ -118,11 +118,10 @@ int core_open_path(const char *root, const char *path)
     return open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-static struct object *open_fd(int fd, const char *path)
+static struct object *open_fd(struct fw_process *process, int fd, const char *path)
 {
     struct object *object;
-    if (object_open_fd(fd, path, &object, NULL) != FW_OK)
-        object = NULL;
+    images_note(&process->images, object_open_fd(fd, path, &object, NULL));
     close(fd);
     return object;
 }
@@ -140,7 +139,7 @@ static struct object *open_mapped(void *context, const struct mapping *mapping, 
     if (core->given && is_main(process, mapping)) {
         int fd = core_open_path(NULL, core->given);
         if (fd >= 0 && same_first_page(process, fd, mapping) != 0)
-            return open_fd(fd, mapping->path);
+            return open_fd(process, fd, mapping->path);
         if (fd >= 0)
             close(fd);
     }
@@ -154,7 +153,7 @@ static struct object *open_mapped(void *context, const struct mapping *mapping, 
             continue;
         int same = same_first_page(process, fd, mapping);
         if (same == 1 || (same < 0 && i == 0))
-            return open_fd(fd, mapping->path);
+            return open_fd(process, fd, mapping->path);
         close(fd);
     }
     return NULL;

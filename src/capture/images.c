@@ -115,12 +115,13 @@ uint64_t images_header_address(const struct images *images, const struct mapping
     return 0;
 }
 
-static struct object *open_memory(const struct images *images, const struct mapping *mapping,
+static struct object *open_memory(struct images *images, const struct mapping *mapping,
                                   uint64_t base)
 {
     struct object *object;
-    if (!base || object_open_image(images->source.read, images->source.context, base, mapping->path,
-                                   &object, NULL) != FW_OK)
+    if (!base ||
+        images_note(images, object_open_image(images->source.read, images->source.context, base,
+                                              mapping->path, &object, NULL)) != FW_OK)
         return NULL;
     return object;
 }
@@ -132,8 +133,7 @@ static bool same_build(const struct object *a, const struct object *b)
 }
 
 /* Opens the mapped file, else the image in memory. */
-static void file_open(const struct images *images, const struct mapping *mapping,
-                      struct image_file *file)
+static void file_open(struct images *images, const struct mapping *mapping, struct image_file *file)
 {
     bool proven = true;
     uint64_t base = 0;
@@ -181,6 +181,7 @@ static struct image_file *file_of(struct images *images, const struct mapping *m
     struct image_file *file = calloc(1, sizeof *file);
     char *path = strdup(mapping->path);
     if (!file || !path) {
+        images_note(images, FW_ERR_MEMORY);
         free(file);
         free(path);
         return NULL;
@@ -190,6 +191,10 @@ static struct image_file *file_of(struct images *images, const struct mapping *m
     file->inode = mapping->inode;
     file_open(images, mapping, file);
     drop_foreign(images, file);
+    if (images->no_memory) { /* a later try may see more */
+        file_free(file);
+        return NULL;
+    }
     file->next = images->files;
     images->files = file;
     return file;
@@ -255,10 +260,9 @@ bool images_read_file(struct images *images, uint64_t address, void *to, size_t 
 static struct object *file_debug(struct images *images, struct image_file *file)
 {
     if (!file->debug_tried) {
-        file->debug_tried = true;
-        if (object_find_debug(file->object, file->path, images->source.root, NULL, &file->debug,
-                              NULL) != FW_OK)
-            file->debug = NULL;
+        fw_error error = object_find_debug(file->object, file->path, images->source.root, NULL,
+                                           &file->debug, NULL);
+        file->debug_tried = images_note(images, error) != FW_ERR_MEMORY;
     }
     return file->debug;
 }
@@ -269,8 +273,10 @@ static struct image *image_of(struct images *images, struct image_file *file, ui
         if (image->file == file && image->unwind.bias == bias)
             return image;
     struct image *image = calloc(1, sizeof *image);
-    if (!image)
+    if (!image) {
+        images_note(images, FW_ERR_MEMORY);
         return NULL;
+    }
     image->file = file;
     object_unwind_image(file->object, NULL, &image->unwind);
     if (!image->unwind.debug_frame.size &&
@@ -280,6 +286,12 @@ static struct image *image_of(struct images *images, struct image_file *file, ui
             debug = object_minidebug(file->object, NULL);
         if (debug)
             object_unwind_image(file->object, debug, &image->unwind);
+    }
+    if (object_lacks_memory(file->object) || (file->debug && object_lacks_memory(file->debug)))
+        images_note(images, FW_ERR_MEMORY);
+    if (images->no_memory) {
+        free(image);
+        return NULL;
     }
     image->unwind.bias = bias;
     image->next = images->images;
@@ -291,7 +303,6 @@ static void resolve(struct images *images, struct code_range *range)
 {
     const struct mapping *mapping = &images->maps.list[range->mapping];
     uint64_t bias;
-    range->tried = true;
     if (has_file(mapping) || is_vdso(mapping)) {
         range->file = file_of(images, mapping);
         if (range->file && range->file->object &&
@@ -338,16 +349,22 @@ static struct code_range *range_at(struct images *images, uint64_t address)
         images->reloads--;
         images->source.reload(images->source.context);
         range = search(images, address);
+        if (!range) /* nothing new there: garbage would ask again and again */
+            images->reloads = 0;
     }
-    if (range && !range->tried)
+    if (range && !range->tried) {
         resolve(images, range);
+        range->tried = !images->no_memory;
+    }
     return range;
 }
 
 const struct unwind_image *images_find(void *images, uint64_t address)
 {
+    const struct images *of = images;
     const struct code_range *range = range_at(images, address);
-    return range && range->image ? &range->image->unwind : NULL;
+    return range && range->image && range->image->unwind.arch == of->arch ? &range->image->unwind
+                                                                          : NULL;
 }
 
 bool images_is_code(void *context, uint64_t address)
@@ -360,8 +377,12 @@ bool images_is_code(void *context, uint64_t address)
 static struct symbols *file_symbols(struct images *images, struct image_file *file)
 {
     if (!file->symbols_tried) {
-        file->symbols_tried = true;
-        file->symbols = symbols_build(file->object, file_debug(images, file));
+        struct object *debug = file_debug(images, file);
+        if (!images->no_memory)
+            file->symbols = symbols_build(file->object, debug);
+        file->symbols_tried = file->symbols != NULL;
+        if (!file->symbols)
+            images_note(images, FW_ERR_MEMORY);
     }
     return file->symbols;
 }

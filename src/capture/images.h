@@ -60,9 +60,17 @@ struct images {
     size_t count;
     size_t last;      /* range of the last lookup: the next is often there */
     unsigned reloads; /* how often a miss may still reload */
+    bool no_memory;   /* memory ran out in a lookup: what it did not find may be there */
     struct image_file *files;
     struct image *images;
 };
+
+/* Remembers that `error`, met on behalf of `images`, was a lack of memory; returns it. */
+static inline fw_error images_note(struct images *images, fw_error error)
+{
+    images->no_memory |= error == FW_ERR_MEMORY;
+    return error;
+}
 
 /* Takes `maps` over (also on failure, which is lack of memory). *stale (optional) is set when code
  * that was there before is no more: rules cached for its addresses are void. */

@@ -180,6 +180,7 @@ fw_error live_capture(struct fw_process *process, const struct fw_process_option
         error = cannot_look(&job);
     else
         error = run_apart(&job) ? job.error : job_out_of_memory(&job);
+    process->images.reloads = 0; /* names are those of the moment of capture */
     if (job.tasks >= 0)
         close(job.tasks);
     snapshot_arena_destroy(&job.arena);
@@ -231,16 +232,25 @@ static void read_identity(struct fw_process *process)
         if (length > tail && !strcmp(path + length - tail, mark))
             path[length - tail] = 0;
         process->executable = strdup(path);
+        images_note(&process->images, process->executable ? FW_OK : FW_ERR_MEMORY);
     }
     process->command = read_command(process->view);
+    if (!process->command && errno == ENOMEM)
+        images_note(&process->images, FW_ERR_MEMORY);
     process->arch = process->images.arch = executable_arch(process->view);
 }
 
 fw_error live_open(struct fw_process *process, pid_t pid, struct fw_failure *why)
 {
     uint64_t leader;
-    if (!procfs_status(pid, "Tgid", 10, &leader))
+    if (!procfs_status(pid, "Tgid", 10, &leader)) {
+        if (kill(pid, 0) == 0 || errno == EPERM)
+            return process_fail(why, FW_ERR_PERMISSION, 0,
+                                "process %d exists, but /proc does not show it: mounted with "
+                                "hidepid, or not mounted; run as root",
+                                (int)pid);
         return process_fail(why, FW_ERR_NOT_FOUND, errno, "there is no process %d", (int)pid);
+    }
     process->pid = process->view = (pid_t)leader;
     if (process->pid == getpid())
         return process_fail(why, FW_ERR_ARGUMENT, 0,

@@ -118,10 +118,12 @@ static bool group_walk(struct job *job, struct group *group, struct wish *wishes
         }
         if (more)
             next[fresh++] = (struct wish){thread->thread.id, want};
-        if (keep)
-            job->process->threads[kept++] = *thread;
-        else
+        if (!keep)
             free(thread->thread.stack.frames);
+        else
+            job->process->threads[kept++] = *thread;
+        if (kept <= i) /* dropped or moved: the old place owns its frames no more */
+            thread->thread.stack.frames = NULL;
         job_report_progress(job, i + 1, group->count);
     }
     if (ok) {

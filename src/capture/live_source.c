@@ -88,7 +88,9 @@ bool live_read_maps(struct fw_process *process)
 
 static void reload(void *context)
 {
-    live_read_maps(context);
+    struct fw_process *process = context;
+    if (!live_read_maps(process) && errno == ENOMEM)
+        images_note(&process->images, FW_ERR_MEMORY);
 }
 
 static bool read_memory(void *context, uint64_t address, void *to, size_t size)
@@ -107,7 +109,7 @@ static int open_regular(const char *path, struct stat *status)
 
 static struct object *open_file(void *context, const struct mapping *mapping, bool *proven)
 {
-    const struct fw_process *process = context;
+    struct fw_process *process = context;
     char path[SOURCE_PATH];
     struct stat status;
     *proven = true;
@@ -124,8 +126,7 @@ static struct object *open_file(void *context, const struct mapping *mapping, bo
     if (fd < 0)
         return NULL;
     struct object *object;
-    if (object_open_fd(fd, mapping->path, &object, NULL) != FW_OK)
-        object = NULL;
+    images_note(&process->images, object_open_fd(fd, mapping->path, &object, NULL));
     close(fd);
     return object;
 }

@@ -57,8 +57,10 @@ bool job_walk_copy(struct job *job, size_t index, const struct snapshot *snapsho
     struct memory memory = {
         .range = {snapshot->range[0], snapshot->range[1]}, .slow = read_beyond, .context = &copied};
     job->process->images.reloads = MAX_RELOADS;
-    if (!job->process->arch)
+    if (snapshot->arch != job->process->arch) { /* unknown until now, or it called execve */
         job->process->arch = job->process->images.arch = snapshot->arch;
+        live_read_maps(job->process);
+    }
     if (!process_walk(job->process, thread, snapshot->arch, &snapshot->regs, snapshot->pac_mask,
                       &memory, job->options->max_frames))
         return false;
@@ -132,7 +134,7 @@ bool job_settle_failure(struct job *job, size_t index, const struct snapshot *sn
  * stopped. */
 static void breathe(struct job *job)
 {
-    enum { TURN_NS = 1000 * 1000 };
+    enum { TURN_NS = 2 * 1000 * 1000 };
     uint64_t now = trace_clock();
     if (now - job->breath < TURN_NS)
         return;
@@ -189,7 +191,7 @@ bool job_capture_one(struct job *job, pid_t tid)
         struct snapshot snapshot;
         struct snapshot_arena *arena = arena_for(job, &want);
         if (!arena)
-            return false;
+            break; /* what was walked so far stands */
         take_one(job, thread, &want, arena, &snapshot);
         if (snapshot.pause_ns > thread->pause_ns)
             thread->pause_ns = thread->thread.held_ns = snapshot.pause_ns;

@@ -18,6 +18,8 @@
 struct named_image {
     uintptr_t lo, hi, bias;
     char *path; /* as the loader has it; the executable's own for the main program */
+    uint8_t build_id[64];
+    size_t build_id_size; /* 0 when the image has none */
     struct object *object, *debug;
     struct symbols *symbols;
 };
@@ -25,6 +27,7 @@ struct named_image {
 struct fw_names {
     struct named_image *images; /* ascending by lo */
     size_t count, capacity;
+    unsigned long long unloads; /* how many images the loader had taken away by then */
 };
 
 static void image_free(struct named_image *image)
@@ -57,20 +60,24 @@ static bool same_identity(const struct object *file, const struct object *loaded
     return true;
 }
 
-/* Opens the image's file when it is what was loaded, else the image as it lies in memory. */
-static struct object *open_loaded(const struct named_image *image)
+/* Opens the image's file when it is what was loaded, else the image as it lies in memory; *object
+ * is NULL when neither can be had. False when out of memory. */
+static bool open_loaded(const struct named_image *image, struct object **object)
 {
     struct object *loaded = NULL, *file = NULL;
-    object_open_image(read_self, NULL, image->lo, image->path, &loaded, NULL);
-    const char *path = image->path[0] == '[' ? NULL : image->path;
-    if (path && object_open(path, &file, NULL) == FW_OK && loaded && !same_identity(file, loaded)) {
+    fw_error error = object_open_image(read_self, NULL, image->lo, image->path, &loaded, NULL);
+    if (error != FW_ERR_MEMORY && image->path[0] != '[')
+        error = object_open(image->path, &file, NULL);
+    if (file && loaded && !same_identity(file, loaded)) {
         object_close(file);
         file = NULL;
     }
-    if (!file)
-        return loaded;
-    object_close(loaded);
-    return file;
+    if (file) {
+        object_close(loaded);
+        loaded = NULL;
+    }
+    *object = file ? file : loaded;
+    return error != FW_ERR_MEMORY;
 }
 
 static char *image_path(const struct dl_phdr_info *info)
@@ -89,10 +96,31 @@ static char *image_path(const struct dl_phdr_info *info)
     return strdup(path);
 }
 
+/* The GNU build id among the notes of a loaded segment (LSB Core 10.7.2; name and descriptor are
+ * padded to four bytes). */
+static void read_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * notes,
+                          struct named_image *image)
+{
+    struct reader r = reader_over((const void *)(info->dlpi_addr + notes->p_vaddr), notes->p_memsz);
+    while (reader_left(&r) && !r.failed) {
+        const uint8_t *name, *id;
+        uint32_t name_size = reader_u32(&r), size = reader_u32(&r), type = reader_u32(&r);
+        if (!reader_take(&r, ((size_t)name_size + 3) & ~(size_t)3, &name) ||
+            !reader_take(&r, ((size_t)size + 3) & ~(size_t)3, &id))
+            return;
+        if (type == NT_GNU_BUILD_ID && name_size == 4 && memcmp(name, "GNU", 4) == 0 &&
+            size <= sizeof image->build_id) {
+            memcpy(image->build_id, id, size);
+            image->build_id_size = size;
+        }
+    }
+}
+
 static int remember(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct fw_names *names = context;
-    (void)size;
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        names->unloads = info->dlpi_subs;
     if (names->count == names->capacity) {
         size_t capacity = names->capacity ? names->capacity * 2 : 32;
         struct named_image *grown = realloc(names->images, capacity * sizeof *grown);
@@ -104,6 +132,8 @@ static int remember(struct dl_phdr_info *info, size_t size, void *context)
     struct named_image image = {.lo = UINTPTR_MAX, .bias = info->dlpi_addr};
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_NOTE)
+            read_build_id(info, p, &image);
         if (p->p_type != PT_LOAD)
             continue;
         uintptr_t lo = info->dlpi_addr + p->p_vaddr, hi = lo + p->p_memsz;
@@ -140,45 +170,68 @@ static const struct named_image *find(const struct fw_names *names, uint64_t add
     return lo && address < names->images[lo - 1].hi ? &names->images[lo - 1] : NULL;
 }
 
-/* Files are opened outside the loader's lock, after its list was read. */
-static void build_index(struct named_image *image)
+/* Files are opened outside the loader's lock, after its list was read. False when out of memory. */
+static bool build_index(struct named_image *image)
 {
-    image->object = open_loaded(image);
+    if (!open_loaded(image, &image->object))
+        return false;
     if (!image->object)
-        return;
-    if (image->path[0] != '[')
-        object_find_debug(image->object, image->path, NULL, NULL, &image->debug, NULL);
+        return true;
+    if (image->path[0] != '[' && object_find_debug(image->object, image->path, NULL, NULL,
+                                                   &image->debug, NULL) == FW_ERR_MEMORY)
+        return false;
     image->symbols = symbols_build(image->object, image->debug);
+    return image->symbols != NULL;
 }
 
 static bool same_image(const struct named_image *a, const struct named_image *b)
 {
-    return a->lo == b->lo && a->hi == b->hi && a->bias == b->bias && strcmp(a->path, b->path) == 0;
+    return a->lo == b->lo && a->hi == b->hi && a->bias == b->bias &&
+           strcmp(a->path, b->path) == 0 && a->build_id_size == b->build_id_size &&
+           memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
 }
 
-fw_error fw_names_refresh(struct fw_names *names)
+static void names_clear(struct fw_names *names)
 {
-    struct fw_names now = {NULL, 0, 0};
-    if (dl_iterate_phdr(remember, &now) != 0) {
-        while (now.count)
-            free(now.images[--now.count].path);
-        free(now.images);
-        return FW_ERR_MEMORY;
-    }
-    qsort(now.images, now.count, sizeof *now.images, by_address);
-    for (size_t i = 0; i < now.count; i++) {
-        struct named_image *old = (struct named_image *)find(names, now.images[i].lo);
-        if (old && old->object && same_image(old, &now.images[i])) {
-            char *path = now.images[i].path;
-            now.images[i] = *old;
-            *old = (struct named_image){.path = path};
-        } else {
-            build_index(&now.images[i]);
-        }
-    }
     for (size_t i = 0; i < names->count; i++)
         image_free(&names->images[i]);
     free(names->images);
+    *names = (struct fw_names){NULL, 0, 0, 0};
+}
+
+/* The image of `names` that is still loaded as `image`, NULL when its index has to be built. After
+ * an image was unloaded another one may lie in its place under its name: a build id tells. */
+static struct named_image *still_loaded(const struct fw_names *names, bool unloaded,
+                                        const struct named_image *image)
+{
+    struct named_image *old = (struct named_image *)find(names, image->lo);
+    bool same = old && old->object && same_image(old, image);
+    return same && (!unloaded || image->build_id_size) ? old : NULL;
+}
+
+/* All that can fail comes before anything of `names` is touched. */
+fw_error fw_names_refresh(struct fw_names *names)
+{
+    struct fw_names now = {NULL, 0, 0, 0};
+    bool whole = dl_iterate_phdr(remember, &now) == 0;
+    if (whole)
+        qsort(now.images, now.count, sizeof *now.images, by_address);
+    const bool unloaded = now.unloads != names->unloads;
+    for (size_t i = 0; whole && i < now.count; i++)
+        whole = still_loaded(names, unloaded, &now.images[i]) || build_index(&now.images[i]);
+    if (!whole) {
+        names_clear(&now);
+        return FW_ERR_MEMORY;
+    }
+    for (size_t i = 0; i < now.count; i++) {
+        struct named_image *old = still_loaded(names, unloaded, &now.images[i]);
+        if (!old)
+            continue;
+        char *path = now.images[i].path;
+        now.images[i] = *old;
+        *old = (struct named_image){.path = path};
+    }
+    names_clear(names);
     *names = now;
     return FW_OK;
 }
@@ -202,9 +255,7 @@ void fw_names_destroy(struct fw_names *names)
 {
     if (!names)
         return;
-    for (size_t i = 0; i < names->count; i++)
-        image_free(&names->images[i]);
-    free(names->images);
+    names_clear(names);
     free(names);
 }
 

@@ -128,6 +128,27 @@ static struct fw_process *process_new(void)
     return process;
 }
 
+/* What was not found for lack of memory must not look as if it was not there. */
+static fw_error memory_sufficed(const struct fw_process *process, fw_error error,
+                                struct fw_failure *why)
+{
+    return error == FW_OK && process->images.no_memory
+               ? process_fail(why, FW_ERR_MEMORY, 0, "out of memory")
+               : error;
+}
+
+/* Entries of threads that no more could be done for. */
+static void drop_unfinished(struct fw_process *process)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < process->count; i++)
+        if (process->threads[i].thread.stack.end != FW_END_NONE)
+            process->threads[kept++] = process->threads[i];
+        else
+            free(process->threads[i].thread.stack.frames);
+    process->count = kept;
+}
+
 fw_error fw_process_open(int32_t pid, struct fw_process **process, struct fw_failure *why)
 {
     if (!process)
@@ -138,7 +159,7 @@ fw_error fw_process_open(int32_t pid, struct fw_process **process, struct fw_fai
     struct fw_process *opened = process_new();
     if (!opened)
         return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
-    fw_error error = live_open(opened, pid, why);
+    fw_error error = memory_sufficed(opened, live_open(opened, pid, why), why);
     if (error != FW_OK) {
         fw_process_close(opened);
         return error;
@@ -156,7 +177,8 @@ fw_error fw_process_open_core(const char *path, const char *executable, const ch
     struct fw_process *opened = process_new();
     if (!opened)
         return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
-    fw_error error = core_open(opened, path, executable, sysroot, why);
+    fw_error error =
+        memory_sufficed(opened, core_open(opened, path, executable, sysroot, why), why);
     if (error != FW_OK) {
         fw_process_close(opened);
         return error;
@@ -190,8 +212,12 @@ fw_error fw_process_capture(struct fw_process *process, const struct fw_process_
     *count = 0;
     struct fw_process_options chosen = process_options(options);
     forget_threads(process);
+    process->images.no_memory = false;
     fw_error error =
         process->core ? core_capture(process, &chosen, why) : live_capture(process, &chosen, why);
+    error = memory_sufficed(process, error, why);
+    if (error != FW_OK)
+        drop_unfinished(process);
     *threads = process->threads;
     *count = process->count;
     return error;
@@ -202,8 +228,9 @@ fw_error fw_process_symbol(struct fw_process *process, const struct fw_frame *fr
 {
     if (!process || !frame || !symbol)
         return FW_ERR_ARGUMENT;
+    process->images.no_memory = false;
     images_symbol(&process->images, frame, symbol);
-    return FW_OK;
+    return process->images.no_memory ? FW_ERR_MEMORY : FW_OK;
 }
 
 void fw_process_describe(const struct fw_process *process, struct fw_process_info *info)

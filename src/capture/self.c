@@ -79,8 +79,18 @@ uint32_t fw_capture_context(struct fw_stack *stack, const void *ucontext, uint32
     return stack->count;
 }
 
+static void forget_rules(void)
+{
+    rule_cache_clear(&cache);
+}
+
 void fw_images_refresh(void)
 {
-    if (self_images_refresh())
-        rule_cache_clear(&cache);
+    self_images_refresh(forget_rules);
+}
+
+/* So that images are known before the first capture, which may be in a signal handler. */
+static __attribute__((constructor)) void learn_images_at_start(void)
+{
+    fw_images_refresh();
 }

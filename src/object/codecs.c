@@ -7,11 +7,21 @@
 #define ZLIB_CONST
 #include "object/codecs.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
+
+/* What the codecs' callers are told: errno is ENOMEM when it was memory that was missing. */
+static void *no_memory_if(bool memory)
+{
+    if (memory)
+        errno = ENOMEM;
+    return NULL;
+}
 
 /* zlib counts in 32 bits: input and output are handed over in pieces. */
 static bool zlib_run(z_stream *z, const uint8_t *data, size_t data_size, uint8_t *to, size_t size)
@@ -37,9 +47,10 @@ static uint8_t *inflate_zlib(const uint8_t *data, size_t data_size, size_t size)
 {
     z_stream z = {0};
     uint8_t *to = malloc(size ? size : 1);
-    if (!to || inflateInit(&z) != Z_OK) {
+    int status = to ? inflateInit(&z) : Z_MEM_ERROR;
+    if (status != Z_OK) {
         free(to);
-        return NULL;
+        return no_memory_if(status == Z_MEM_ERROR);
     }
     bool good = zlib_run(&z, data, data_size, to, size);
     inflateEnd(&z);
@@ -53,12 +64,12 @@ static uint8_t *inflate_zstd(const uint8_t *data, size_t data_size, size_t size)
 {
     uint8_t *to = malloc(size ? size : 1);
     if (!to)
-        return NULL;
+        return no_memory_if(true);
     size_t done = ZSTD_decompress(to, size, data, data_size); /* all frames */
     if (!ZSTD_isError(done) && done == size)
         return to;
     free(to);
-    return NULL;
+    return no_memory_if(ZSTD_getErrorCode(done) == ZSTD_error_memory_allocation);
 }
 
 enum { XZ_MEMORY = 512 << 20, XZ_FIRST = 1 << 20 };
@@ -67,21 +78,23 @@ enum { XZ_MEMORY = 512 << 20, XZ_FIRST = 1 << 20 };
 static uint8_t *unpack_xz(const uint8_t *data, size_t data_size, size_t limit, size_t *size)
 {
     lzma_stream z = LZMA_STREAM_INIT;
-    if (lzma_stream_decoder(&z, XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
-        return NULL;
+    lzma_ret status = lzma_stream_decoder(&z, XZ_MEMORY, LZMA_CONCATENATED);
+    if (status != LZMA_OK)
+        return no_memory_if(status == LZMA_MEM_ERROR);
     z.next_in = data;
     z.avail_in = data_size;
     uint8_t *to = NULL;
     size_t capacity = 0;
-    lzma_ret status = LZMA_OK;
     while (status == LZMA_OK) {
         if (z.avail_out == 0) {
             size_t used = capacity;
             capacity = capacity ? capacity * 2 : XZ_FIRST;
             capacity = capacity < limit ? capacity : limit;
             uint8_t *grown = capacity > used ? realloc(to, capacity) : NULL;
-            if (!grown)
+            if (!grown) {
+                status = capacity > used ? LZMA_MEM_ERROR : LZMA_BUF_ERROR;
                 break;
+            }
             to = grown;
             z.next_out = to + used;
             z.avail_out = capacity - used;
@@ -93,7 +106,7 @@ static uint8_t *unpack_xz(const uint8_t *data, size_t data_size, size_t limit, s
     if (status == LZMA_STREAM_END && *size)
         return to;
     free(to);
-    return NULL;
+    return no_memory_if(status == LZMA_MEM_ERROR);
 }
 
 const struct object_codecs object_codecs_all = {

@@ -175,21 +175,22 @@ fw_error elf_collect_loads(struct object *object, struct fw_failure *why)
     return FW_OK;
 }
 
-static void parse_sections(struct object *object, const struct elf_header *header)
+static fw_error parse_sections(struct object *object, const struct elf_header *header,
+                               struct fw_failure *why)
 {
     if (header->shoff == 0 || header->shnum == 0 || header->shentsize < section_header_size(object))
-        return;
+        return FW_OK;
     struct span table =
         span_cut(object->file, header->shoff, (uint64_t)header->shnum * header->shentsize);
     if (table.size < (uint64_t)header->shnum * header->shentsize) {
         object->truncated = true;
-        return;
+        return FW_OK;
     }
     object->sections = calloc(header->shnum, sizeof *object->sections);
     uint32_t *names = calloc(header->shnum, sizeof *names);
     if (!object->sections || !names) {
         free(names);
-        return;
+        return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
     }
     object->section_count = header->shnum;
     for (size_t i = 0; i < header->shnum; i++) {
@@ -213,6 +214,7 @@ static void parse_sections(struct object *object, const struct elf_header *heade
                 object->sections[i].view.name = (const char *)strings.data + names[i];
     }
     free(names);
+    return FW_OK;
 }
 
 /* Separate debug files keep the section headers of code without its bytes (SHT_NOBITS), and some
@@ -257,7 +259,9 @@ fw_error elf_open_file(struct object *object, struct fw_failure *why)
         if (error != FW_OK)
             return error;
     }
-    parse_sections(object, &header);
+    error = parse_sections(object, &header, why);
+    if (error != FW_OK)
+        return error;
     object->is_debug = code_was_left_out(object);
     if (!object->is_debug)
         attach_segment_bytes(object);

@@ -74,6 +74,7 @@ struct object {
 
     struct object *minidebug; /* owned */
     bool minidebug_tried;
+    bool no_memory;                      /* what is missing may be there: see object_lacks_memory */
     struct fw_failure minidebug_failure; /* code FW_OK when there simply is none */
 };
 

@@ -21,6 +21,7 @@ struct search {
     char looked[160];  /* places without a file */
     char refused[160]; /* files that were not taken, and why */
     struct object *found;
+    bool no_memory; /* a place could not be looked at */
 };
 
 /* CRC-32 as zlib computes it (ISO 3309, reflected 0xedb88320), eight bytes a step. */
@@ -96,6 +97,10 @@ static bool try_path(struct search *s, const char *path, const uint32_t *crc)
     if (error == FW_ERR_NOT_FOUND) {
         note(s->looked, sizeof s->looked, path, NULL);
         return false;
+    }
+    if (error == FW_ERR_MEMORY) {
+        s->no_memory = true;
+        return true;
     }
     if (error != FW_OK) {
         note(s->refused, sizeof s->refused, path, fw_error_text(error));
@@ -191,6 +196,8 @@ fw_error object_find_debug(const struct object *object, const char *path, const 
     if (!dirs)
         dirs = usual;
     if (by_build_id(&s, dirs) || by_debuglink(&s, path, dirs)) {
+        if (s.no_memory)
+            return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
         *debug = s.found;
         return FW_OK;
     }

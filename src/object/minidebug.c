@@ -4,6 +4,7 @@
  */
 #include "object/elf_internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,7 +19,12 @@ static struct object *unpack(struct object *object, const struct unwind_section 
         return NULL;
     }
     size_t size = 0;
+    errno = 0;
     uint8_t *bytes = object_codecs()->xz(packed->data, packed->size, MINIDEBUG_LIMIT, &size);
+    if (!bytes && errno == ENOMEM) {
+        object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
+        return NULL;
+    }
     if (!bytes) {
         object_fail(why, FW_ERR_CORRUPT, 0, 0, object->label, ".gnu_debugdata cannot be unpacked");
         return NULL;
@@ -53,6 +59,7 @@ struct object *object_minidebug(struct object *object, struct fw_failure *why)
             object->minidebug = unpack(object, &packed, failure);
         else if (error == FW_ERR_NOT_FOUND)
             *failure = (struct fw_failure){0};
+        object->no_memory |= !object->minidebug && failure->code == FW_ERR_MEMORY;
     }
     if (why && !object->minidebug)
         *why = object->minidebug_failure;

@@ -218,6 +218,11 @@ bool object_is_truncated(const struct object *object)
     return object->truncated;
 }
 
+bool object_lacks_memory(const struct object *object)
+{
+    return object->no_memory || (object->minidebug && object->minidebug->no_memory);
+}
+
 uint64_t object_entry(const struct object *object)
 {
     return object->entry;

@@ -48,12 +48,14 @@ struct object_symbol {
     bool thumb;
 };
 
-/* Inflates a compressed section: returns malloc'ed bytes of exactly `size`, or NULL. */
+/* Inflates a compressed section: returns malloc'ed bytes of exactly `size`, or NULL; errno is then
+ * ENOMEM when memory ran out. */
 typedef uint8_t *(*object_inflate)(const uint8_t *data, size_t data_size, size_t size);
 struct object_codecs { /* set by libframewalk-symbols; libframewalk alone has none and says
                           FW_ERR_UNSUPPORTED */
     object_inflate zlib, zstd;
-    /* MiniDebugInfo: unpacks a whole .xz stream; *size is its length. At most `limit` bytes. */
+    /* MiniDebugInfo: unpacks a whole .xz stream; *size is its length. At most `limit` bytes. NULL
+     * as for object_inflate. */
     uint8_t *(*xz)(const uint8_t *data, size_t data_size, size_t limit, size_t *size);
 };
 void object_set_codecs(const struct object_codecs *codecs); /* once, before any object is opened */
@@ -84,6 +86,8 @@ bool object_is_big_endian(const struct object *object);
  * that could not be read). Opening succeeds as long as the program headers are whole; what is
  * missing is then absent or FW_ERR_TRUNCATED. A core file cut short is recognised by this. */
 bool object_is_truncated(const struct object *object);
+/* Memory ran out while contents were unpacked: what this object seems to lack may be there. */
+bool object_lacks_memory(const struct object *object);
 uint64_t object_entry(const struct object *object);
 struct span object_build_id(const struct object *object); /* GNU build id; size 0 when none */
 /* .gnu_debuglink: name and CRC-32; false when none. */

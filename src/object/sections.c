@@ -11,6 +11,7 @@
  */
 #include "object/elf_internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -115,7 +116,12 @@ static fw_error inflate(struct object *object, struct elf_section *section,
         return object_fail(why, FW_ERR_CORRUPT, 0, place, object->label,
                            "%s claims to inflate %zu bytes to %llu", name, packed->data.size,
                            (unsigned long long)packed->size);
+    errno = 0;
     section->inflated = codec(packed->data.data, packed->data.size, (size_t)packed->size);
+    if (!section->inflated && errno == ENOMEM) {
+        object->no_memory = true;
+        return object_fail(why, FW_ERR_MEMORY, 0, place, object->label, "out of memory");
+    }
     if (!section->inflated)
         return object_fail(why, FW_ERR_CORRUPT, 0, place, object->label, "%s cannot be inflated",
                            name);

@@ -359,6 +359,7 @@ struct symbols *symbols_build(struct object *object, struct object *debug)
     struct code_bounds bounds;
     object_unwind_image(object, NULL, &image);
     code_bounds_init(&bounds, object, &image);
+    c.failed |= object_lacks_memory(object) || (debug && object_lacks_memory(debug));
     if (c.failed || !build(s, &c, &bounds)) {
         symbols_destroy(s);
         s = NULL;

@@ -1,4 +1,5 @@
 # For builds.sh and builds_musl.sh, which set library, here, include and folder.
+# shellcheck shell=sh disable=SC2154
 
 failures=0
 

@@ -204,17 +204,16 @@ static void stopped_stays_stopped(void **state)
     (void)state;
     assert_true(target_start(&target, FW_PROGRAM_THREADS, LIST("futex:1", "nanosleep", "spin")));
     kill(target.pid, SIGSTOP);
-    assert_true(target_wait_state(target.pid, 'T'));
+    assert_true(target_wait_all(target.pid, 'T'));
     struct fw_process *process = open_target();
     for (int round = 0; round < 6; round++) {
         struct fw_process_options options = {.size = sizeof options, .consistent = round % 2};
         struct capture taken = capture(process, &options);
         assert_int_equal(taken.count, 4);
         expect(process, taken, "t-futex", LIST("wait_futex", "recurse*2", "start"));
-        for (size_t i = 0; i < taken.count; i++) {
+        for (size_t i = 0; i < taken.count; i++)
             assert_int_equal(taken.threads[i].thread.state, 'T');
-            assert_true(target_wait_state(taken.threads[i].thread.id, 'T'));
-        }
+        assert_true(target_wait_all(target.pid, 'T'));
     }
     fw_process_close(process);
     int signals, early, status;

@@ -6,6 +6,7 @@
 #define TESTS_CAPTURE_TARGETS_H
 
 #include "framewalk/framewalk.h"
+#include "support/sanitizers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,28 +25,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#endif
-#ifndef UNDER_TSAN
-#define UNDER_TSAN 0
-#endif
-
-#if defined(__SANITIZE_ADDRESS__)
-#define UNDER_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define UNDER_ASAN 1
-#endif
-#endif
-#ifndef UNDER_ASAN
-#define UNDER_ASAN 0
-#endif
 
 /* The thread sanitizer keeps signals back until its runtime is called, and then shows registers
  * that are no longer true: stacks taken then are not looked at, and a test of nothing but stacks
@@ -214,14 +193,24 @@ static inline void print_stack(const struct fw_thread *thread)
                       fw_method_text((fw_method)stack->frames[i].method));
 }
 
+/* EXIDX marks libc's clone() and _start as "cannot unwind", which does not prove a root. */
+static inline bool ends_as_whole(const struct fw_stack *stack)
+{
+#if defined(__arm__)
+    if (stack->end == FW_END_NO_INFO)
+        return true;
+#endif
+    return stack->end == FW_END_ROOT;
+}
+
 /* The whole stack of a target, with everything that the source says of it. */
 #define assert_whole(thread_)                                                                      \
     do {                                                                                           \
         const struct fw_thread *whole_ = (thread_);                                                \
-        if (whole_->stack.end != FW_END_ROOT || !FRAMES_IN(&whole_->stack, known_caller) ||        \
+        if (!ends_as_whole(&whole_->stack) || !FRAMES_IN(&whole_->stack, known_caller) ||          \
             !FRAMES_IN(&whole_->stack, target_main))                                               \
             print_stack(whole_);                                                                   \
-        assert_int_equal(whole_->stack.end, FW_END_ROOT);                                          \
+        assert_true(ends_as_whole(&whole_->stack));                                                \
         assert_int_equal(whole_->stack.unavailable, FW_AVAILABLE);                                 \
         assert_int_equal(FRAMES_IN(&whole_->stack, known_caller), 1);                              \
         assert_int_equal(FRAMES_IN(&whole_->stack, target_main), 1);                               \

@@ -51,7 +51,7 @@ static void check_round(struct caller *caller, size_t count)
                 continue;
             if (UNDER_TSAN) /* see LEAVE_UNDER_TSAN; here to see races */
                 whole++;
-            else if (stack->end == FW_END_ROOT && FRAMES_IN(stack, known_caller) == 1 &&
+            else if (ends_as_whole(stack) && FRAMES_IN(stack, known_caller) == 1 &&
                      FRAMES_IN(stack, target_main) == 1)
                 whole++;
             else

@@ -394,7 +394,7 @@ static void own_stack(void **state)
     assert_true(got.thread.is_self);
     assert_true(got.thread.is_main);
     assert_int_equal(got.thread.held_ns, 0);
-    assert_int_equal(got.thread.stack.end, FW_END_ROOT);
+    assert_true(ends_as_whole(&got.thread.stack));
     assert_int_equal(FRAMES_IN(&got.thread.stack, capture_own), 1);
     assert_int_equal(got.frames[0].kind, FW_FRAME_RETURN);
 }

@@ -5,7 +5,16 @@
 
 #include "framewalk/stack.h"
 
-enum { MAX_SITES = 4096 };
+enum { MAX_SITES = 4096, MAX_DEFERRED = 64, DEFERRED_FRAMES = 64 };
+
+struct miss_deferred {
+    uint64_t instruction;
+    enum miss_class class;
+    size_t at, count;
+    struct walked got;
+    struct shadow_frame expected[DEFERRED_FRAMES];
+    uint64_t address[DEFERRED_FRAMES];
+};
 
 enum miss_class misses_compare(const struct shadow_frame *expected, size_t count,
                                const struct walked *got, size_t *at)
@@ -81,6 +90,50 @@ void misses_add(struct misses *misses, struct process_images *images, uint64_t i
     name(images, s->got, false, s->got_name, sizeof s->got_name);
 }
 
+void misses_defer(struct misses *misses, struct process_images *images, uint64_t instruction,
+                  enum miss_class class, const struct shadow_frame *expected, size_t count,
+                  const struct walked *got, size_t at)
+{
+    if (!misses->deferred)
+        misses->deferred = calloc(MAX_DEFERRED, sizeof *misses->deferred);
+    if (at != 0 || count > DEFERRED_FRAMES || got->count > DEFERRED_FRAMES || !misses->deferred) {
+        misses_add(misses, images, instruction, class, expected, count, got, at);
+        return;
+    }
+    if (misses->deferred_count == MAX_DEFERRED)
+        misses_settle(misses, images, NULL, 0);
+    struct miss_deferred *d = &misses->deferred[misses->deferred_count++];
+    *d = (struct miss_deferred){instruction, class, at, count, *got, {{0}}, {0}};
+    memcpy(d->expected, expected, count * sizeof *expected);
+    memcpy(d->address, got->address, got->count * sizeof *got->address);
+    d->got.address = d->address;
+    d->got.exact = NULL;
+}
+
+static bool is_ahead(const struct miss_deferred *d, const struct shadow_frame *now, size_t count)
+{
+    if (!d->got.whole || d->got.count != count + 1)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (d->address[i + 1] != now[i].address)
+            return false;
+    return true;
+}
+
+void misses_settle(struct misses *misses, struct process_images *images,
+                   const struct shadow_frame *now, size_t count)
+{
+    for (size_t i = 0; i < misses->deferred_count; i++) {
+        const struct miss_deferred *d = &misses->deferred[i];
+        if (now && is_ahead(d, now, count))
+            misses->ahead++;
+        else
+            misses_add(misses, images, d->instruction, d->class, d->expected, d->count, &d->got,
+                       d->at);
+    }
+    misses->deferred_count = 0;
+}
+
 static int more_first(const void *a, const void *b)
 {
     const struct miss_site *x = a, *y = b;
@@ -108,4 +161,5 @@ void misses_print(struct misses *misses, FILE *to, size_t limit)
 void misses_free(struct misses *misses)
 {
     free(misses->site);
+    free(misses->deferred);
 }

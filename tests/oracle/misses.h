@@ -29,6 +29,9 @@ struct misses {
     struct miss_site *site;
     size_t count;
     uint64_t total, lost; /* lost: at sites beyond the limit */
+    struct miss_deferred *deferred;
+    size_t deferred_count;
+    uint64_t ahead; /* instructions whose answer was the stack that a jump then led to */
 };
 
 /* What the two stacks differ in; MISS_CLASSES when they agree. *at is the index of the last frame
@@ -46,6 +49,17 @@ enum miss_class misses_compare(const struct shadow_frame *expected, size_t count
 void misses_add(struct misses *misses, struct process_images *images, uint64_t instruction,
                 enum miss_class class, const struct shadow_frame *expected, size_t count,
                 const struct walked *got, size_t at);
+
+/* The same for a difference right behind the innermost frame, which may be none: longjmp and
+ * setcontext have tables that describe the place they are about to jump to. It is judged by
+ * misses_settle. */
+void misses_defer(struct misses *misses, struct process_images *images, uint64_t instruction,
+                  enum miss_class class, const struct shadow_frame *expected, size_t count,
+                  const struct walked *got, size_t at);
+/* `now` is the stack after a jump to another place of this stack, or to another one. NULL: there
+ * was no such jump. */
+void misses_settle(struct misses *misses, struct process_images *images,
+                   const struct shadow_frame *now, size_t count);
 void misses_print(struct misses *misses, FILE *to, size_t limit);
 void misses_free(struct misses *misses);
 

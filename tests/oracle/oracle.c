@@ -5,11 +5,12 @@
  * the innermost to the outermost, and the knowledge that it is the outermost.
  *
  *     fw_oracle [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] [--entry 1]
- *               -- PROGRAM ARG...
+ *               [--seconds N] -- PROGRAM ARG...
  *
  * With --entry 1 the dynamic loader's start is not looked at.
- * Exit status: 0, 1 when the share is below PERCENT, 2 for wrong usage, 77 when programs cannot be
- * traced here. x86_64 programs of one thread; what other threads and children do is not looked at.
+ * Exit status: 0, 1 when the share is below PERCENT or the decoder missed a written register, 2 for
+ * wrong usage, 77 when programs cannot be traced here. x86_64 programs of one thread; what other
+ * threads and children do is not looked at.
  */
 #include <errno.h>
 #include <signal.h>
@@ -32,7 +33,7 @@ enum { MAX_FRAMES = 1 << 16, RULES = 1 << 16 };
 struct settings {
     uint64_t skip, max, every;
     size_t sites;
-    double least;
+    double least, seconds;
     bool entry;
     char **program;
 };
@@ -55,6 +56,7 @@ struct oracle {
     bool between_stacks; /* frames were left or replaced, and the jump that follows is not done */
     uint64_t instructions, compared, undefined, repeated;
     size_t deepest;
+    uint64_t undecoded; /* instructions that changed registers which the decoder does not name */
     struct misses misses, peer_misses;
 };
 
@@ -99,6 +101,9 @@ static void follow(struct oracle *o, const struct code *code, const struct user_
     if (arrived && o->between_stacks) {
         adopt_first_return(o);
         o->between_stacks = false;
+        size_t count = shadow_frames(&o->shadows, now->rip, o->expected, MAX_FRAMES);
+        misses_settle(&o->misses, &o->images, o->expected, count);
+        misses_settle(&o->peer_misses, &o->images, o->expected, count);
     }
     if (loads_sp(insn) && now->rsp != before->rsp)
         o->between_stacks |= shadow_jumped(&o->shadows, before->rsp, now->rsp);
@@ -114,6 +119,40 @@ static void follow_signal(struct oracle *o)
     tracee_read(&o->tracee, sp + CONTEXT_PC, &pc, sizeof pc);
     tracee_read(&o->tracee, sp + CONTEXT_SP, &old_sp, sizeof old_sp);
     shadow_signal(&o->shadows, sp, trampoline, pc, old_sp);
+}
+
+/* General registers that the decoder says `insn` may change. */
+static unsigned may_change(const struct x86_insn *insn)
+{
+    unsigned mask = insn->writes;
+    switch (insn->kind) {
+    case X86_POP: mask |= 1u << X86_SP; /* fallthrough */
+    case X86_MOV:
+    case X86_LOAD:
+    case X86_LEA:
+    case X86_ADD: return insn->reg == X86_NO_REG ? mask : mask | 1u << insn->reg;
+    case X86_ENTER:
+    case X86_LEAVE: return mask | 1u << X86_SP | 1u << X86_BP;
+    case X86_PUSH:
+    case X86_CALL:
+    case X86_CALL_INDIRECT:
+    case X86_RET: return mask | 1u << X86_SP;
+    case X86_SYSCALL: return ~0u; /* rt_sigreturn */
+    default: return mask;
+    }
+}
+
+static void check_decoder(struct oracle *o, const struct code *code,
+                          const struct user_regs_struct *before)
+{
+    unsigned allowed = may_change(&code->insn);
+    for (unsigned i = 0; i < 16; i++)
+        if (!(allowed >> i & 1) &&
+            tracee_register(before, i) != tracee_register(&o->tracee.regs, i)) {
+            if (o->undecoded++ == 0)
+                fprintf(stderr, "%#lx: register %u changed\n", (unsigned long)code->pc, i);
+            return;
+        }
 }
 
 /* ------------------------------------------------------------------ the walker's stack */
@@ -180,25 +219,39 @@ static void compare(struct oracle *o)
         }
     }
     o->compared++;
-    if (class != MISS_CLASSES)
-        misses_add(&o->misses, &o->images, o->instructions, class, o->expected, count, &got, at);
+    if (class == MISS_CLASSES)
+        misses_settle(&o->misses, &o->images, NULL, 0);
+    else
+        misses_defer(&o->misses, &o->images, o->instructions, class, o->expected, count, &got, at);
     if (!o->peer)
         return;
     got = (struct walked){.address = o->address};
     got.count = peer_walk(o->peer, o->address, MAX_FRAMES, &got.whole);
     class = misses_compare(o->expected, count, &got, &at);
-    if (class != MISS_CLASSES)
-        misses_add(&o->peer_misses, &o->images, o->instructions, class, o->expected, count, &got,
-                   at);
+    if (class == MISS_CLASSES)
+        misses_settle(&o->peer_misses, &o->images, NULL, 0);
+    else
+        misses_defer(&o->peer_misses, &o->images, o->instructions, class, o->expected, count, &got,
+                     at);
 }
 
 /* ------------------------------------------------------------------ the run */
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
 
 static void run(struct oracle *o)
 {
     const struct settings *s = &o->settings;
     uint64_t last_pc = 0, peer_changes = 0;
+    double end = seconds() + s->seconds;
     while (o->instructions < s->skip + s->max) {
+        if (o->instructions % 1024 == 0 && seconds() > end)
+            return;
         const struct code *code = tracee_code(&o->tracee);
         struct code copy = *code;
         if (o->between_stacks) {
@@ -221,16 +274,10 @@ static void run(struct oracle *o)
             follow_signal(o);
         if (ran) {
             follow(o, &copy, &before);
+            check_decoder(o, &copy, &before);
             o->instructions++;
         }
     }
-}
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 static double share(const struct oracle *o, const struct misses *misses)
@@ -240,13 +287,24 @@ static double share(const struct oracle *o, const struct misses *misses)
 
 static void report(struct oracle *o, double took)
 {
+    misses_settle(&o->misses, &o->images, NULL, 0);
+    misses_settle(&o->peer_misses, &o->images, NULL, 0);
     printf("%s: %lu instructions, %lu compared, %lu exact: %.4f %%\n", o->settings.program[0],
            (unsigned long)o->instructions, (unsigned long)o->compared,
            (unsigned long)(o->compared - o->misses.total), share(o, &o->misses));
     printf("  deepest %zu frames, %lu stacks, %lu frames left without a return, %lu instructions "
-           "between two stacks, %.0f instructions/s\n",
+           "between two stacks, %lu ahead of a jump, %.0f instructions/s\n",
            o->deepest, (unsigned long)o->shadows.count, (unsigned long)o->shadows.dropped,
-           (unsigned long)o->undefined, (double)o->instructions / took);
+           (unsigned long)o->undefined, (unsigned long)o->misses.ahead,
+           (double)o->instructions / took);
+    if (o->undecoded)
+        printf("  %lu instructions changed registers that the decoder does not name\n",
+               (unsigned long)o->undecoded);
+    if (WIFSTOPPED(o->tracee.status)) {
+        char name[160];
+        process_images_name(&o->images, o->tracee.regs.rip, true, name, sizeof name);
+        printf("  still running, in %s\n", name);
+    }
     misses_print(&o->misses, stdout, o->settings.sites);
     if (o->peer) {
         printf("%s: %lu exact of the same: %.4f %%\n", peer_name,
@@ -290,7 +348,7 @@ static void finish(struct oracle *o)
 
 static bool parse(int argc, char **argv, struct settings *s)
 {
-    *s = (struct settings){.max = UINT64_MAX / 2, .every = 1, .sites = 20};
+    *s = (struct settings){.max = UINT64_MAX / 2, .every = 1, .sites = 20, .seconds = 1e9};
     int i = 1;
     for (; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2) {
         char *end;
@@ -307,6 +365,8 @@ static bool parse(int argc, char **argv, struct settings *s)
             s->sites = (size_t)value;
         else if (strcmp(argv[i], "--least") == 0)
             s->least = value;
+        else if (strcmp(argv[i], "--seconds") == 0)
+            s->seconds = value;
         else if (strcmp(argv[i], "--entry") == 0)
             s->entry = value != 0;
         else
@@ -324,7 +384,7 @@ int main(int argc, char **argv)
     if (!parse(argc, argv, &o.settings)) {
         fprintf(stderr,
                 "usage: %s [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] "
-                "[--entry 1] -- PROGRAM ARG...\n",
+                "[--entry 1] [--seconds N] -- PROGRAM ARG...\n",
                 argv[0]);
         return 2;
     }
@@ -345,7 +405,7 @@ int main(int argc, char **argv)
     double start = seconds();
     run(&o);
     report(&o, seconds() - start);
-    bool good = o.compared > 0 && share(&o, &o.misses) >= o.settings.least;
+    bool good = o.undecoded == 0 && o.compared > 0 && share(&o, &o.misses) >= o.settings.least;
     finish(&o);
     return good ? 0 : 1;
 }

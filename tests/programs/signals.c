@@ -91,7 +91,7 @@ NOINLINE static void interrupted(int restart)
     if (pipe(ends) != 0)
         return;
     on(SIGALRM, plain, NULL, restart ? SA_RESTART : 0);
-    struct itimerval often = {{0, 100000}, {0, 100000}}, never = {{0, 0}, {0, 0}};
+    struct itimerval often = {{1, 0}, {0, 100000}}, never = {{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, &often, NULL);
     if (restart) {
         usleep(150000);
@@ -111,11 +111,12 @@ NOINLINE static void ticking(void)
     on(SIGALRM, NULL, detailed, SA_RESTART | SA_ONSTACK);
     char text[64];
     ticks = 0;
-    for (int i = 0, last = -1; i < 200 && ticks < 6; i++) {
-        struct itimerval soon = {{0, 0}, {0, 700 + 331 * ticks}};
-        if (last != ticks)
+    for (int i = 0, last = -1; i < 50 && ticks < 6; i++) {
+        int now = ticks;
+        struct itimerval soon = {{0, 0}, {0, 700 + 331 * now}};
+        if (last != now)
             setitimer(ITIMER_REAL, &soon, NULL);
-        last = ticks;
+        last = now;
         snprintf(text, sizeof text, "%d %f %s", i, i * 1.5, "text");
         sink += text[0] + nested_work(6);
     }

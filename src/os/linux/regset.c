@@ -72,12 +72,10 @@ bool regset_decode(const struct arch *arch, struct reader reader, struct regs *r
  */
 void regset_from_arguments(const struct arch *arch, const uint64_t *argument, struct regs *regs)
 {
-    static const uint8_t on_x86_64[6] = {5, 4, 1, 10, 8, 9}; /* rdi rsi rdx r10 r8 r9 */
-    static const uint8_t on_i386[6] = {3, 1, 2, 6, 7, 5};    /* ebx ecx edx esi edi ebp */
-    static const uint8_t on_arm[6] = {NONE, 1, 2, 3, 4, 5};  /* r0..r5; the same on aarch64 */
-    const uint8_t *reg = arch->id == ARCH_X86_64 ? on_x86_64
-                         : arch->id == ARCH_I386 ? on_i386
-                                                 : on_arm;
+    static const uint8_t wide[6] = {5, 4, 1, 10, 8, 9};  /* rdi rsi rdx r10 r8 r9 */
+    static const uint8_t narrow[6] = {3, 1, 2, 6, 7, 5}; /* ebx ecx edx esi edi ebp */
+    static const uint8_t arm[6] = {NONE, 1, 2, 3, 4, 5}; /* r0..r5; the same on aarch64 */
+    const uint8_t *reg = arch->id == ARCH_X86_64 ? wide : arch->id == ARCH_I386 ? narrow : arm;
     for (size_t i = 0; i < 6; i++)
         if (reg[i] != NONE)
             regs_set(regs, reg[i], argument[i]);

@@ -9,6 +9,8 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "os/linux/self_eh_frame.h"
 #include "os/linux/self_maps.h"
@@ -49,6 +51,9 @@ void self_image_describe(uintptr_t bias, const void *headers, size_t count,
     image->bias = bias;
     for (size_t i = 0; i < count; i++) {
         const ElfW(Phdr) *p = &phdrs[i];
+        if (p->p_type == PT_LOAD && p->p_offset == 0 && (p->p_flags & PF_R) &&
+            p->p_filesz >= sizeof(ElfW(Ehdr)))
+            image->entry = ((const ElfW(Ehdr) *)(bias + p->p_vaddr))->e_entry;
         if (p->p_type == PT_LOAD && (p->p_flags & PF_X)) {
             if (!image->hi || p->p_vaddr < image->lo)
                 image->lo = p->p_vaddr;
@@ -100,7 +105,7 @@ struct image_table {
 static struct image_table tables[2];
 static struct image_table *current = &tables[0];
 static unsigned long long loads_seen, unloads_seen;
-static int refreshing;
+static pid_t refreshing;
 
 struct collecting {
     struct image_table *table;
@@ -149,24 +154,38 @@ static int collect(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-bool self_images_refresh(void)
+/* The process that refreshes, or 0. A child forked meanwhile finds its parent's number and takes
+ * over; a thread that never comes back is not waited for without end. */
+static bool refresh_begin(void)
 {
-    if (__atomic_exchange_n(&refreshing, 1, __ATOMIC_ACQUIRE))
-        return false; /* somebody else is at it */
-    struct image_table *other = current == &tables[0] ? &tables[1] : &tables[0];
-    struct collecting c = {other,
-                           current->count == 0}; /* musl counts from 0: nothing was seen yet */
-    other->count = 0;
-    dl_iterate_phdr(collect, &c);
-    if (c.changed)
-        __atomic_store_n(&current, other, __ATOMIC_RELEASE);
-    __atomic_store_n(&refreshing, 0, __ATOMIC_RELEASE);
-    return c.changed;
+    enum { TRIES = 1000 };
+    const struct timespec nap = {0, 1000 * 1000};
+    const pid_t own = getpid();
+    for (int i = 0; i < TRIES; i++) {
+        pid_t by = 0;
+        if (__atomic_compare_exchange_n(&refreshing, &by, own, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED) ||
+            (by != own && __atomic_compare_exchange_n(&refreshing, &by, own, false,
+                                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+            return true;
+        nanosleep(&nap, NULL);
+    }
+    return false;
 }
 
-static __attribute__((constructor)) void learn_images_at_start(void)
+void self_images_refresh(void (*changed)(void))
 {
-    self_images_refresh();
+    if (!refresh_begin())
+        return;
+    struct image_table *other = current == &tables[0] ? &tables[1] : &tables[0];
+    struct collecting c = {other, current->count == 0}; /* musl counts loads from 0 */
+    other->count = 0;
+    dl_iterate_phdr(collect, &c);
+    if (c.changed) {
+        __atomic_store_n(&current, other, __ATOMIC_RELEASE);
+        changed();
+    }
+    __atomic_store_n(&refreshing, 0, __ATOMIC_RELEASE);
 }
 
 static bool known_find(uintptr_t address, struct known_image *found)
