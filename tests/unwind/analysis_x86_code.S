@@ -377,12 +377,14 @@ end fixture_entry
     at SP, 8
     push $1
     at SP, 16
-    bnd jmp leaf
+    .byte 0xf2 /* bnd */
+    jmp leaf
     .p2align 4, 0x90
     at SP, 8
     endbr64
     at SP, 8
-    bnd jmp *leaf(%rip)
+    .byte 0xf2 /* bnd */
+    jmp *leaf(%rip)
     .p2align 4, 0x90
     at SP, 8
     jmp *leaf(%rip)
