@@ -24,7 +24,7 @@ extern "C" {
  * frame pointers. frames[0] is the return address into the function that called fw_capture; `skip`
  * leaves that many of the innermost frames out. Returns the number of frames stored (stack->count).
  *
- * Uses at most 10 KB of stack, while it meets code for the first time (2.5 KB when all its rules
+ * Uses at most 10 KB of stack, while it meets code for the first time (4 KB when all its rules
  * are cached): a handler on an alternate stack needs that beside the kernel's own frame of 1 to 4
  * KB, so give sigaltstack() 16 KB or more. errno is preserved.
  */

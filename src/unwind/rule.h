@@ -170,8 +170,8 @@ static inline struct rule_slot *rule_guess(const struct rule_cache *cache,
 /* Takes an empty slot of the two, else the first one, whose old rule moves to the second. `key` is
  * the address's from before the rule was looked up: one that was void meanwhile stays unreachable.
  */
-static inline void rule_cache_put(struct rule_cache *cache, uint64_t address, uint64_t key,
-                                  rule_t rule)
+static inline void rule_cache_put_key(struct rule_cache *cache, uint64_t address, uint64_t key,
+                                      rule_t rule)
 {
     struct rule_slot *slot = rule_slot_of(cache, address), *other = rule_slot_other(cache, slot);
     rule_t old = __atomic_load_n(&slot->rule, __ATOMIC_RELAXED);
@@ -182,6 +182,12 @@ static inline void rule_cache_put(struct rule_cache *cache, uint64_t address, ui
     }
     __atomic_store_n(&slot->rule, rule, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->check, rule_check(key, rule), __ATOMIC_RELAXED);
+}
+
+static inline void rule_cache_put(struct rule_cache *cache, uint64_t address, bool exact,
+                                  rule_t rule)
+{
+    rule_cache_put_key(cache, address, rule_key(cache, address, exact), rule);
 }
 
 #endif

@@ -92,7 +92,7 @@ enum {
     PAINTED = 1 << 16,
     PAINT = 0xa5,
     DOCUMENTED = 10 * 1024, /* in framewalk/capture.h */
-    DOCUMENTED_WARM = 2560,
+    DOCUMENTED_WARM = 4096,
 };
 
 static size_t deepest;

@@ -458,7 +458,7 @@ function struct_caller_32
     push $5
     at SP, 12
     call stdcall_32
-    back SP, 8
+    back SP, 12 /* as the call left it: what the callee pops is still counted */
     pop %ecx
     at SP, 4
     ret
