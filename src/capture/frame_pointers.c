@@ -20,7 +20,6 @@ struct chain {
     struct self_stack stack;
     uintptr_t last;
     uintptr_t code_mask;
-    bool own; /* the walk began on the thread's own stack */
     fw_end why;
 };
 
@@ -29,7 +28,6 @@ static void chain_begin(struct chain *chain, uintptr_t fp)
     self_stack_begin(&chain->stack, fp);
     const uintptr_t end = self_stack_end(&chain->stack);
     chain->last = end > sizeof(struct record) ? end - sizeof(struct record) : 0;
-    chain->own = chain->stack.memory.range[0].size > 0;
     chain->code_mask = (uintptr_t)~self_pac_mask();
     chain->why = FW_END_ROOT;
 }
@@ -43,7 +41,7 @@ static __attribute__((noinline)) struct record read_elsewhere(struct chain *chai
     bool on_other = fp - other->lo < other->size;
     /* On the thread's own stack nothing lies beyond its end; another stack is followed page by
      * page. */
-    if (fp % sizeof(uintptr_t) || (chain->own && !on_other) ||
+    if (fp % sizeof(uintptr_t) || (chain->stack.own && !on_other) ||
         !memory_read(&chain->stack.memory, fp, &record, sizeof record)) {
         chain->why = FW_END_BAD_MEMORY;
         return (struct record){0, 0};

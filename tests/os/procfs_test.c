@@ -25,8 +25,8 @@ static void stat_of_a_thread(void **state)
     assert_true(procfs_parse_stat("42 (a) R) b) D" AFTER_NAME, &stat));
     assert_int_equal(stat.state, 'D');
     assert_string_equal(stat.name, "a) R) b");
-    assert_true(procfs_parse_stat("42 (x\\ny\\\\) R" AFTER_NAME, &stat));
-    assert_string_equal(stat.name, "x\ny\\");
+    assert_true(procfs_parse_stat("42 (x\ny\\n) R" AFTER_NAME, &stat));
+    assert_string_equal(stat.name, "x\ny\\n");
     assert_true(procfs_parse_stat("2 (kthreadd) I 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 0 0 0 0 3 0\n",
                                   &stat));
     assert_true(stat.kernel);

@@ -3,6 +3,8 @@
 
 #include "capture/targets.h"
 
+#include <grp.h>
+
 struct seen {
     fw_thread_id ids[64];
     size_t count;
@@ -77,6 +79,39 @@ static void status_of(void **state)
     assert_true(status.switches > before);
 }
 
+/* A user of many groups: the line that lists them is longer than any piece that is read. */
+static void status_with_a_long_line(void **state)
+{
+    (void)state;
+    enum { GROUPS = 3000 };
+    pid_t child = fork();
+    if (child == 0) {
+        static gid_t groups[GROUPS];
+        struct task_status status, again;
+        for (gid_t i = 0; i < GROUPS; i++)
+            groups[i] = 100000 + i;
+        if (setgroups(GROUPS, groups) != 0)
+            _exit(77);
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGRTMIN + 3);
+        pthread_sigmask(SIG_BLOCK, &set, NULL);
+        if (tasks_status(getpid(), &status) != FW_OK || status.state != 'R' ||
+            !(status.blocked >> (SIGRTMIN + 3 - 1) & 1))
+            _exit(1);
+        pause_ms(2);
+        if (tasks_status(getpid(), &again) != FW_OK || again.switches <= status.switches)
+            _exit(2);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77 || emulated())
+        skip(); /* only the privileged join groups */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void registers_of_a_sleeper(void **state)
 {
     (void)state;
@@ -138,6 +173,7 @@ int main(void)
         cmocka_unit_test(lists_everybody),
         cmocka_unit_test(describes),
         cmocka_unit_test(status_of),
+        cmocka_unit_test(status_with_a_long_line),
         cmocka_unit_test(registers_of_a_sleeper),
         cmocka_unit_test(registers_of_a_runner),
         cmocka_unit_test(nobody),

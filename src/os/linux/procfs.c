@@ -1,6 +1,7 @@
 /*
  * Reading /proc. The one trap of its formats: a thread's name may hold any byte, parentheses and
- * escaped newlines included, so `stat` is parsed from its last parenthesis.
+ * newlines included, and stands in `stat` as it is (since Linux 4.18), which is therefore parsed
+ * from its last parenthesis.
  */
 #include "os/linux/procfs.h"
 
@@ -126,22 +127,6 @@ char *procfs_read_all(int dir, const char *path, size_t limit, size_t *size)
     return text;
 }
 
-/* The kernel writes newline and backslash of a name as "\n" and "\\". */
-static void copy_name(char *to, size_t size, const char *from, const char *end)
-{
-    size_t n = 0;
-    while (from < end && n < size - 1) {
-        if (*from == '\\' && from + 1 < end) {
-            from++;
-            to[n++] = *from == 'n' ? '\n' : *from;
-        } else {
-            to[n++] = *from;
-        }
-        from++;
-    }
-    to[n] = 0;
-}
-
 static const char *skip_field(const char *text)
 {
     while (*text && *text != ' ')
@@ -158,7 +143,9 @@ bool procfs_parse_stat(const char *text, struct procfs_stat *stat)
     const char *open = strchr(text, '('), *close = strrchr(text, ')');
     if (!open || !close || close < open || close[1] != ' ' || !close[2])
         return false;
-    copy_name(stat->name, sizeof stat->name, open + 1, close);
+    size_t length = (size_t)(close - open) - 1;
+    memcpy(stat->name, open + 1,
+           length < sizeof stat->name ? length : sizeof stat->name - 1); /* zeroed above */
     const char *field = close + 2; /* field 3 of proc(5): the state */
     stat->state = *field == 'I' ? 'D' : *field == 'X' ? 'Z' : *field;
     for (int i = 3; i < 9; i++)

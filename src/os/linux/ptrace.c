@@ -74,6 +74,35 @@ static void note_stop(struct trace *trace, int signal, int event)
     trace->signal = event ? 0 : signal;
 }
 
+/* Takes what a stop left for us, but not what an end did: that may be for somebody else. */
+static bool has_stopped(struct trace *trace)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)trace->tid, &info, WSTOPPED | WNOHANG | __WALL) || !info.si_pid)
+        return false;
+    note_stop(trace, info.si_status & 0x7f, info.si_status >> 8);
+    return true;
+}
+
+/* Takes the end of a thread, without which it would stay as a zombie and hold up an execve of the
+ * others. Not that of our own child: its status belongs to the part of this program that began it.
+ */
+static bool has_ended(const struct trace *trace)
+{
+    siginfo_t info = {.si_pid = 0};
+    uint64_t leader, parent;
+    const int look = WEXITED | WNOHANG | __WALL;
+    if (waitid(P_PID, (id_t)trace->tid, &info, look | WNOWAIT))
+        return errno != EINTR;
+    if (!info.si_pid)
+        return false;
+    bool own = procfs_status(trace->tid, "Tgid", 10, &leader) && (pid_t)leader == trace->tid &&
+               procfs_status(trace->tid, "PPid", 10, &parent) && (pid_t)parent == getpid();
+    if (!own)
+        waitid(P_PID, (id_t)trace->tid, &info, look);
+    return true;
+}
+
 /* Somebody else in this program may have taken the stop from under us with waitpid(-1): then ptrace
  * requests work although waitpid never told. */
 static bool stopped_unnoticed(struct trace *trace)
@@ -89,17 +118,11 @@ enum trace_status trace_wait(struct trace *trace, uint64_t deadline)
 {
     uint64_t start = trace_clock();
     for (;;) {
-        int status;
-        pid_t got = waitpid(trace->tid, &status, __WALL | WNOHANG);
-        if (got == trace->tid) {
-            if (!WIFSTOPPED(status))
-                return TRACE_GONE;
-            note_stop(trace, WSTOPSIG(status), status >> 16);
+        if (has_stopped(trace))
             return TRACE_OK;
-        }
-        if (got < 0 && errno != EINTR)
-            return TRACE_GONE;
         uint64_t now = trace_clock();
+        if ((now >= deadline || now - start >= LOOK_NS) && has_ended(trace))
+            return TRACE_GONE;
         if (now >= deadline)
             return stopped_unnoticed(trace) ? TRACE_OK : TRACE_TIMEOUT;
         if (now - start < LOOK_NS)

@@ -87,8 +87,9 @@ void self_image_describe(uintptr_t bias, const void *headers, size_t count,
 
 /* Images known since start or the last refresh: for systems without _dl_find_object, and for images
  * that do not say by themselves what the unwinder needs. Two tables take turns, so that a reader in
- * a signal handler always sees a whole one. */
-enum { MAX_IMAGES = 512 };
+ * a signal handler always finds a whole one; `version` tells a reader that slept for so long that
+ * its table's turn came again. */
+enum { MAX_IMAGES = 512, FIRST_PAGE = 4096 };
 
 struct known_image {
     uintptr_t lo, hi, bias;
@@ -98,6 +99,7 @@ struct known_image {
 };
 
 struct image_table {
+    unsigned version; /* odd while it is written */
     size_t count;
     struct known_image image[MAX_IMAGES];
 };
@@ -105,7 +107,7 @@ struct image_table {
 static struct image_table tables[2];
 static struct image_table *current = &tables[0];
 static unsigned long long loads_seen, unloads_seen;
-static pid_t refreshing;
+static pid_t refreshing; /* the process that does; a forked child may inherit its parent's */
 
 struct collecting {
     struct image_table *table;
@@ -179,8 +181,11 @@ void self_images_refresh(void (*changed)(void))
         return;
     struct image_table *other = current == &tables[0] ? &tables[1] : &tables[0];
     struct collecting c = {other, current->count == 0}; /* musl counts loads from 0 */
+    __atomic_store_n(&other->version, other->version | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     other->count = 0;
     dl_iterate_phdr(collect, &c);
+    __atomic_store_n(&other->version, other->version + 1, __ATOMIC_RELEASE);
     if (c.changed) {
         __atomic_store_n(&current, other, __ATOMIC_RELEASE);
         changed();
@@ -188,10 +193,11 @@ void self_images_refresh(void (*changed)(void))
     __atomic_store_n(&refreshing, 0, __ATOMIC_RELEASE);
 }
 
-static bool known_find(uintptr_t address, struct known_image *found)
+static bool table_find(const struct image_table *table, uintptr_t address,
+                       struct known_image *found)
 {
-    const struct image_table *table = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
-    for (size_t i = 0; i < table->count; i++)
+    const size_t count = table->count < MAX_IMAGES ? table->count : MAX_IMAGES;
+    for (size_t i = 0; i < count; i++)
         if (address - table->image[i].lo < table->image[i].hi - table->image[i].lo) {
             *found = table->image[i];
             return true;
@@ -199,11 +205,25 @@ static bool known_find(uintptr_t address, struct known_image *found)
     return false;
 }
 
+static bool known_find(uintptr_t address, struct known_image *found)
+{
+    for (;;) {
+        const struct image_table *table = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+        const unsigned version = __atomic_load_n(&table->version, __ATOMIC_ACQUIRE);
+        bool known = !(version & 1) && table_find(table, address, found);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (!(version & 1) && __atomic_load_n(&table->version, __ATOMIC_RELAXED) == version)
+            return known;
+        /* written meanwhile, so the other one is current by now */
+    }
+}
+
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 #pragma weak _dl_find_object
 
-/* What the loader says now; the rest comes from the image's ELF header, or, where that is not
- * mapped in front (glibc gives static programs from their code on), from the table. */
+/* What the loader says now; the rest comes from the image's ELF header, or, where that or its
+ * program headers are not mapped in front (glibc gives static programs from their code on; some
+ * tools move the program headers to the end of the file), from the table. */
 static bool loader_find(uintptr_t address, struct known_image *found)
 {
     struct dl_find_object object;
@@ -211,10 +231,10 @@ static bool loader_find(uintptr_t address, struct known_image *found)
         return false;
     const ElfW(Ehdr) *header = object.dlfo_map_start;
     const uintptr_t bias = object.dlfo_link_map->l_addr;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > FIRST_PAGE ||
+        header->e_phnum > (FIRST_PAGE - header->e_phoff) / sizeof(ElfW(Phdr)))
         return known_find(address, found) && found->bias == bias;
-    if (header->e_phentsize != sizeof(ElfW(Phdr)))
-        return false;
     *found = (struct known_image){.lo = (uintptr_t)object.dlfo_map_start,
                                   .hi = (uintptr_t)object.dlfo_map_end,
                                   .bias = bias,

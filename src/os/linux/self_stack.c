@@ -55,7 +55,7 @@ static void learn_own_stack(uintptr_t sp)
 static bool grow(struct memory_range *window, uint64_t end)
 {
     uint64_t limit = window->lo + window->size;
-    if (end > UINTPTR_MAX || end - limit > MAX_PROBED)
+    if (end > limit && end - limit > MAX_PROBED)
         return false;
     while (limit < end) {
         if (!self_readable((uintptr_t)limit))
@@ -71,7 +71,9 @@ static bool read_elsewhere(void *context, uint64_t address, void *to, size_t siz
     struct self_stack *stack = context;
     struct memory_range *window = &stack->memory.range[0];
     uint64_t end = address + size;
-    if (address >= window->lo && end > address && grow(window, end)) {
+    if (end < address || end > UINTPTR_MAX)
+        return false;
+    if (!stack->own && address >= window->lo && grow(window, end)) {
         memcpy(to, (const void *)(uintptr_t)address, size);
         return true;
     }
@@ -85,7 +87,8 @@ void self_stack_begin(struct self_stack *stack, uintptr_t sp)
 
     struct memory_range *range = stack->memory.range;
     range[1] = (struct memory_range){0, 0, NULL};
-    if (is_own(sp)) {
+    stack->own = is_own(sp);
+    if (stack->own) {
         range[0] = (struct memory_range){sp, own.hi - sp, (const uint8_t *)sp};
     } else {
         range[0] = (struct memory_range){sp, 0, (const uint8_t *)sp};

@@ -16,6 +16,7 @@
 /* Memory of the calling thread's walk. Points to itself through `memory.context`: do not copy. */
 struct self_stack {
     struct memory memory;
+    bool own; /* the thread's own stack, whose end is known: what follows may vanish at any time */
 };
 
 /* Prepares to read the stack from `sp` outwards. */

@@ -15,7 +15,7 @@
 
 enum {
     LIST_PASSES = 8,     /* reads of a list that keeps changing */
-    STATUS_BYTES = 4096, /* `status` is about 1.5 KB, more with many groups or processors */
+    STATUS_BYTES = 2048, /* a piece of `status`: most are smaller as a whole */
     DIRENT_NAME = 19,    /* offset of d_name in struct linux_dirent64 */
     DIRENT_LENGTH = 16,  /* offset of d_reclen */
 };
@@ -50,8 +50,8 @@ static bool parse_hex(const char **text, const char *end, uint64_t *value)
     return any;
 }
 
-/* Reads the start of /proc/self/task/ID/FILE; returns how many bytes, or -errno. */
-static long read_task_file(fw_thread_id id, const char *file, char *to, size_t size)
+/* Opens /proc/self/task/ID/FILE; -errno when that fails. */
+static long open_task_file(fw_thread_id id, const char *file)
 {
     char path[64] = "/proc/self/task/";
     char digits[12];
@@ -65,8 +65,13 @@ static long read_task_file(fw_thread_id id, const char *file, char *to, size_t s
         path[at++] = digits[--n];
     path[at++] = '/';
     memcpy(path + at, file, strlen(file) + 1);
+    return sys_open(path, O_RDONLY | O_CLOEXEC);
+}
 
-    long fd = sys_open(path, O_RDONLY | O_CLOEXEC);
+/* Reads the start of /proc/self/task/ID/FILE; returns how many bytes, or -errno. */
+static long read_task_file(fw_thread_id id, const char *file, char *to, size_t size)
+{
+    long fd = open_task_file(id, file);
     if (fd < 0)
         return fd;
     long got = sys_read((int)fd, to, size);
@@ -173,36 +178,71 @@ bool tasks_describe(fw_thread_id id, char name[FW_THREAD_NAME_SIZE], char *state
     return true;
 }
 
-/* The text after "\nKEY\t" of a `status` file, or NULL. */
-static const char *status_field(const char *text, size_t size, const char *key)
+/* The lines of `status` that count, in the kernel's order. */
+enum { STATE, PENDING, BLOCKED, WILLING, FORCED, STATUS_KEYS };
+static const char *const status_key[STATUS_KEYS] = {
+    [STATE] = "State:\t",
+    [PENDING] = "SigPnd:\t",
+    [BLOCKED] = "SigBlk:\t",
+    [WILLING] = "voluntary_ctxt_switches:\t",
+    [FORCED] = "nonvoluntary_ctxt_switches:\t",
+};
+
+static bool take_status(unsigned key, const char *p, const char *end, struct task_status *status)
 {
-    const char *found = memmem(text, size, key, strlen(key));
-    return found ? found + strlen(key) : NULL;
+    uint64_t count;
+    switch (key) {
+    case STATE: status->state = *p; return p < end;
+    case PENDING: return parse_hex(&p, end, &status->pending);
+    case BLOCKED: return parse_hex(&p, end, &status->blocked);
+    default:
+        if (!parse_decimal(&p, end, &count))
+            return false;
+        status->switches += count;
+        return true;
+    }
+}
+
+/* Takes the whole lines of `text`; returns the bytes behind the last one, which are to come again
+ * in front of more. */
+static size_t take_status_lines(const char *text, size_t size, struct task_status *status,
+                                unsigned *found)
+{
+    const char *line = text, *end = text + size, *next;
+    for (; (next = memchr(line, '\n', (size_t)(end - line))); line = next + 1)
+        for (unsigned key = 0; key < STATUS_KEYS; key++) {
+            size_t length = strlen(status_key[key]);
+            if (!(*found >> key & 1) && (size_t)(next - line) > length &&
+                memcmp(line, status_key[key], length) == 0 &&
+                take_status(key, line + length, next, status))
+                *found |= 1u << key;
+        }
+    return (size_t)(end - line);
 }
 
 fw_error tasks_status(fw_thread_id id, struct task_status *status)
 {
+    const unsigned all = (1u << STATUS_KEYS) - 1;
     char text[STATUS_BYTES];
+    size_t kept = 0;
+    unsigned found = 0;
     *status = (struct task_status){.state = '?'};
-    long got = read_task_file(id, "status", text, sizeof text);
-    if (got <= 0)
-        return got == 0 ? FW_ERR_NOT_FOUND : error_of(got);
-    const char *end = text + got;
-    const char *p = status_field(text, (size_t)got, "\nState:\t");
-    if (p && p < end)
-        status->state = *p;
-    if ((p = status_field(text, (size_t)got, "\nSigPnd:\t")))
-        parse_hex(&p, end, &status->pending);
-    if ((p = status_field(text, (size_t)got, "\nSigBlk:\t")))
-        parse_hex(&p, end, &status->blocked);
-    uint64_t count;
-    if ((p = status_field(text, (size_t)got, "\nvoluntary_ctxt_switches:\t")) &&
-        parse_decimal(&p, end, &count))
-        status->switches += count;
-    if ((p = status_field(text, (size_t)got, "\nnonvoluntary_ctxt_switches:\t")) &&
-        parse_decimal(&p, end, &count))
-        status->switches += count;
-    return FW_OK;
+    long fd = open_task_file(id, "status"), got = 0;
+    if (fd < 0)
+        return error_of(fd);
+    while (found != all && (got = sys_read((int)fd, text + kept, sizeof text - kept)) > 0) {
+        size_t size = kept + (size_t)got;
+        kept = take_status_lines(text, size, status, &found);
+        if (kept == sizeof text) /* a long list: only its end is kept, to find the next line */
+            kept = 1;
+        memmove(text, text + size - kept, kept);
+    }
+    sys_close((int)fd);
+    if (found == all)
+        return FW_OK;
+    if (got < 0)
+        return error_of(got);
+    return found ? FW_ERR_UNSUPPORTED : FW_ERR_NOT_FOUND;
 }
 
 /* "NUMBER 0xARG{6} 0xSP 0xPC" in a system call, "-1 0xSP 0xPC" stopped or faulted elsewhere,

@@ -25,7 +25,8 @@ struct task_status {
     uint64_t switches; /* times it left a processor; unchanged means that it did not run and stop */
 };
 
-/* FW_ERR_NOT_FOUND when the task is gone. */
+/* FW_ERR_NOT_FOUND when the task is gone; FW_ERR_UNSUPPORTED when this kernel does not say all of
+ * it. */
 fw_error tasks_status(fw_thread_id id, struct task_status *status);
 
 /* Where a task that is off the processor entered the kernel. */
