@@ -4,7 +4,8 @@
 # The objects are compiled with a section for each function and variable, so relocations tell what
 # each of them refers to. From the functions in FOLDER/async-safe-roots everything that can be
 # reached is followed, function pointers in tables included; what is not defined in the objects
-# must be listed in FOLDER/async-safe-calls. A violation is printed with its chain of references.
+# must be listed in FOLDER/async-safe-calls (NAME* for all that begin so). A violation is printed
+# with its chain of references.
 set -eu
 objdump=$1 folder=$2
 shift 2
@@ -15,7 +16,17 @@ shift 2
     "$objdump" -t -r "$@"
 } | awk '
     $1 == "root"  { for (i = 2; i <= NF; i++) root[$i] = 1; next }
-    $1 == "allow" { for (i = 2; i <= NF; i++) allowed[$i] = 1; next }
+    $1 == "allow" {
+        for (i = 2; i <= NF; i++) {
+            if (sub(/\*$/, "", $i)) prefix[$i] = 1
+            else allowed[$i] = 1
+        }
+        next
+    }
+    function is_allowed(name,   p) {
+        for (p in prefix) if (index(name, p) == 1) return 1
+        return name in allowed || name ~ /^(\*ABS\*|\$)/
+    }
     /file format/ { object = $1; sub(/:$/, "", object); sub(/.*\//, "", object); next }
     /^SYMBOL TABLE/ { symbols = 1; next }
     /^RELOCATION RECORDS FOR/ { symbols = 0; from = $4; gsub(/[\[\]:]/, "", from); from = object ":" from; next }
@@ -55,7 +66,7 @@ shift 2
                 split(list[i], part, "|")
                 next_node = node_of(part[1], part[2])
                 if (next_node == "") {
-                    if (part[2] in allowed || part[2] ~ /^(\*ABS\*|\$)/) continue
+                    if (is_allowed(part[2])) continue
                     if (!(part[2] in told)) print part[2] " must not be called: " chain(node)
                     told[part[2]] = bad = 1
                 } else if (!(next_node in parent)) {

@@ -11,18 +11,19 @@ run_fuzz() {
         esac
     done
 
+    [ -z "$only" ] || [ -f "fuzz/${only}_fuzz.c" ] || die "no such fuzz target: $only"
+
     # shellcheck disable=SC2086 # lists of words
     need_packages $packages_build $packages_fuzz
     build fuzz
     found=0
     for source in fuzz/*_fuzz.c; do
         target=$(basename "$source" _fuzz.c)
-        if [ -f "$source" ] && { [ -z "$only" ] || [ "$only" = "$target" ]; }; then
+        if [ -z "$only" ] || [ "$only" = "$target" ]; then
             found=$((found + 1))
             fuzz_one "$target"
         fi
     done
-    [ "$found" -gt 0 ] || die "no such fuzz target: $only"
     echo "$found fuzz targets ran clean"
 }
 

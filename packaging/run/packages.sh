@@ -10,6 +10,8 @@ packages_bench="libunwind-dev libabsl-dev elfutils gdb"
 packages_fuzz="clang-19 libclang-rt-19-dev llvm-19"
 packages_lint="clang-19 clang-format-19 shellcheck mandoc libcmocka-dev"
 
+apt_log=$log_folder/apt.log
+
 have_package() {
     [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)" = "ii " ]
 }
@@ -18,10 +20,8 @@ have_package() {
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
-    elif command -v sudo >/dev/null 2>&1; then
-        sudo "$@"
     else
-        die "need root (or sudo) to run: $*"
+        sudo "$@"
     fi
 }
 
@@ -37,16 +37,23 @@ need_packages() {
     done
     [ -n "$missing" ] || return 0
     say "Installing$missing"
+    [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null 2>&1 ||
+        die "this needs root, and there is no sudo. As root: apt-get install$missing"
+    : >"$apt_log"
     # shellcheck disable=SC2086 # several words
-    apt_install $missing || {
-        as_root apt-get update -qq || die "apt-get update failed; install by hand:$missing"
-        apt_install $missing || die "apt-get install failed; install by hand:$missing"
+    apt_get install -y --no-install-recommends --no-remove $missing || {
+        apt_get update
+        apt_get install -y --no-install-recommends --no-remove $missing
+    } || {
+        # That packages are not found follows from what comes first, when there is such.
+        { grep '^[EW]:' "$apt_log" | grep -v 'Unable to locate' || grep '^E:' "$apt_log"; } | sort -u | head -n 5 >&2
+        die "apt-get failed (all it said: $apt_log). Missing:$missing"
     }
 }
 
-apt_install() {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends --no-remove "$@" \
-        </dev/null >"$log_folder/apt.log" 2>&1
+# Without a package list the first install fails, and so may an update of which one source is down.
+apt_get() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" </dev/null >>"$apt_log" 2>&1
 }
 
 # On a system without dpkg the packages cannot be told; what can be told is whether the programs are there.

@@ -168,7 +168,7 @@ static bool prepare_arena(struct job *job, size_t threads, const struct wish *wi
 {
     size_t spare = threads / 2 + 64, size = (threads + spare) * job->options->stack_bytes;
     for (size_t i = 0; i < wish_count; i++)
-        size += (wishes[i].want.second ? 2 : 1) * wishes[i].want.stack_bytes;
+        size += (wishes[i].want.second ? 2 : 1) * (size_t)wishes[i].want.stack_bytes;
     snapshot_arena_destroy(&job->arena);
     return snapshot_arena_create(&job->arena, size, threads * TOUCH_PER_THREAD);
 }

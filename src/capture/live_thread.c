@@ -134,7 +134,7 @@ bool job_settle_failure(struct job *job, size_t index, const struct snapshot *sn
  * stopped. */
 static void breathe(struct job *job)
 {
-    enum { TURN_NS = 1000 * 1000 };
+    enum { TURN_NS = 2 * 1000 * 1000 };
     uint64_t now = trace_clock();
     if (now - job->breath < TURN_NS)
         return;

@@ -18,6 +18,8 @@
 struct named_image {
     uintptr_t lo, hi, bias;
     char *path; /* as the loader has it; the executable's own for the main program */
+    uint8_t build_id[64];
+    size_t build_id_size; /* 0 when the image has none */
     struct object *object, *debug;
     struct symbols *symbols;
 };
@@ -25,6 +27,7 @@ struct named_image {
 struct fw_names {
     struct named_image *images; /* ascending by lo */
     size_t count, capacity;
+    unsigned long long unloads; /* how many images the loader had taken away by then */
 };
 
 static void image_free(struct named_image *image)
@@ -93,10 +96,31 @@ static char *image_path(const struct dl_phdr_info *info)
     return strdup(path);
 }
 
+/* The GNU build id among the notes of a loaded segment (LSB Core 10.7.2; name and descriptor are
+ * padded to four bytes). */
+static void read_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * notes,
+                          struct named_image *image)
+{
+    struct reader r = reader_over((const void *)(info->dlpi_addr + notes->p_vaddr), notes->p_memsz);
+    while (reader_left(&r) && !r.failed) {
+        const uint8_t *name, *id;
+        uint32_t name_size = reader_u32(&r), size = reader_u32(&r), type = reader_u32(&r);
+        if (!reader_take(&r, ((size_t)name_size + 3) & ~(size_t)3, &name) ||
+            !reader_take(&r, ((size_t)size + 3) & ~(size_t)3, &id))
+            return;
+        if (type == NT_GNU_BUILD_ID && name_size == 4 && memcmp(name, "GNU", 4) == 0 &&
+            size <= sizeof image->build_id) {
+            memcpy(image->build_id, id, size);
+            image->build_id_size = size;
+        }
+    }
+}
+
 static int remember(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct fw_names *names = context;
-    (void)size;
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        names->unloads = info->dlpi_subs;
     if (names->count == names->capacity) {
         size_t capacity = names->capacity ? names->capacity * 2 : 32;
         struct named_image *grown = realloc(names->images, capacity * sizeof *grown);
@@ -108,6 +132,8 @@ static int remember(struct dl_phdr_info *info, size_t size, void *context)
     struct named_image image = {.lo = UINTPTR_MAX, .bias = info->dlpi_addr};
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_NOTE)
+            read_build_id(info, p, &image);
         if (p->p_type != PT_LOAD)
             continue;
         uintptr_t lo = info->dlpi_addr + p->p_vaddr, hi = lo + p->p_memsz;
@@ -160,7 +186,9 @@ static bool build_index(struct named_image *image)
 
 static bool same_image(const struct named_image *a, const struct named_image *b)
 {
-    return a->lo == b->lo && a->hi == b->hi && a->bias == b->bias && strcmp(a->path, b->path) == 0;
+    return a->lo == b->lo && a->hi == b->hi && a->bias == b->bias &&
+           strcmp(a->path, b->path) == 0 && a->build_id_size == b->build_id_size &&
+           memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
 }
 
 static void names_clear(struct fw_names *names)
@@ -168,32 +196,35 @@ static void names_clear(struct fw_names *names)
     for (size_t i = 0; i < names->count; i++)
         image_free(&names->images[i]);
     free(names->images);
-    *names = (struct fw_names){NULL, 0, 0};
+    *names = (struct fw_names){NULL, 0, 0, 0};
 }
 
-/* The image of `names` that is still loaded as `image`, NULL when its index has to be built. */
-static struct named_image *still_loaded(const struct fw_names *names,
+/* The image of `names` that is still loaded as `image`, NULL when its index has to be built. After
+ * an image was unloaded another one may lie in its place under its name: a build id tells. */
+static struct named_image *still_loaded(const struct fw_names *names, bool unloaded,
                                         const struct named_image *image)
 {
     struct named_image *old = (struct named_image *)find(names, image->lo);
-    return old && old->object && same_image(old, image) ? old : NULL;
+    bool same = old && old->object && same_image(old, image);
+    return same && (!unloaded || image->build_id_size) ? old : NULL;
 }
 
 /* All that can fail comes before anything of `names` is touched. */
 fw_error fw_names_refresh(struct fw_names *names)
 {
-    struct fw_names now = {NULL, 0, 0};
+    struct fw_names now = {NULL, 0, 0, 0};
     bool whole = dl_iterate_phdr(remember, &now) == 0;
     if (whole)
         qsort(now.images, now.count, sizeof *now.images, by_address);
+    const bool unloaded = now.unloads != names->unloads;
     for (size_t i = 0; whole && i < now.count; i++)
-        whole = still_loaded(names, &now.images[i]) || build_index(&now.images[i]);
+        whole = still_loaded(names, unloaded, &now.images[i]) || build_index(&now.images[i]);
     if (!whole) {
         names_clear(&now);
         return FW_ERR_MEMORY;
     }
     for (size_t i = 0; i < now.count; i++) {
-        struct named_image *old = still_loaded(names, &now.images[i]);
+        struct named_image *old = still_loaded(names, unloaded, &now.images[i]);
         if (!old)
             continue;
         char *path = now.images[i].path;

@@ -79,10 +79,18 @@ uint32_t fw_capture_context(struct fw_stack *stack, const void *ucontext, uint32
     return stack->count;
 }
 
+static void forget_rules(void)
+{
+    rule_cache_clear(&cache);
+}
+
 void fw_images_refresh(void)
 {
-    static unsigned cleared_at; /* no more than needed, and by everybody who saw the change */
-    unsigned changes = self_images_refresh();
-    if (__atomic_exchange_n(&cleared_at, changes, __ATOMIC_ACQ_REL) != changes)
-        rule_cache_clear(&cache);
+    self_images_refresh(forget_rules);
+}
+
+/* So that images are known before the first capture, which may be in a signal handler. */
+static __attribute__((constructor)) void learn_images_at_start(void)
+{
+    fw_images_refresh();
 }

@@ -65,7 +65,8 @@ static bool copy_bytes(pid_t tid, uint64_t from, uint64_t size, struct snapshot_
                        struct memory_range *range)
 {
     size_t room = arena->size - arena->used;
-    size_t got = trace_read(tid, from, arena->bytes + arena->used, size < room ? size : room);
+    size_t got =
+        trace_read(tid, from, arena->bytes + arena->used, size < room ? (size_t)size : room);
     if (!got)
         return false;
     *range = (struct memory_range){.lo = from, .size = got, .bytes = arena->bytes + arena->used};

@@ -291,7 +291,12 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
     if (way == X86_TRACE_CONTRADICTION || (!has_forward && !has_backward))
         return false;
     *frame = has_forward ? forward : backward;
-    return !has_forward || !has_backward || combine(frame, &backward);
+    if (has_forward && has_backward && !combine(frame, &backward))
+        return false;
+    /* sp of a frame that called is where the call left it, before the callee pops arguments. */
+    int64_t popped = exact || frame->cfa_reg != X86_SP ? 0 : x86_popped_by_call(image, start);
+    frame->cfa_offset += popped;
+    return popped >= 0;
 }
 
 /* `test reg, reg; je past; jmp *reg`: the branch and the jump leave with the same stack, so what
@@ -394,5 +399,9 @@ void analysis_correct_x86(const struct unwind_image *image, uint64_t vaddr, bool
     if (x86_trace_to_return(image, at, lo, hi, &state) == X86_TRACE_FOUND &&
         frame_from_return(image, &state, &forward) && !combine(&frame, &forward))
         return;
+    int64_t popped = exact || frame.cfa_reg != X86_SP ? 0 : x86_popped_by_call(image, at);
+    if (popped < 0)
+        return;
+    frame.cfa_offset += popped;
     fill_row(image, vaddr, &frame, row);
 }

@@ -40,8 +40,8 @@ struct unwind_image {
         *eh_index; /* index of .eh_frame made by cfi_index_build where there is no usable header */
     const struct cfi_index *debug_index; /* the same for .debug_frame */
     /* Function bounds where known from symbols: fills [*lo, *hi) (link-time) of the function around
-     * `vaddr`, false when unknown. Optional. Must be async-signal-safe for an image of this
-     * process. */
+     * `vaddr`, which is called at *lo (no .cold parts); false when unknown. Optional. Must be
+     * async-signal-safe for an image of this process. */
     bool (*function_bounds)(const struct unwind_image *image, uint64_t vaddr, uint64_t *lo,
                             uint64_t *hi);
     void *context; /* for function_bounds */

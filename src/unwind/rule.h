@@ -167,11 +167,12 @@ static inline struct rule_slot *rule_guess(const struct rule_cache *cache,
                                 __atomic_load_n(&callee->caller, __ATOMIC_RELAXED));
 }
 
-/* Takes an empty slot of the two, else the first one, whose old rule moves to the second. */
-static inline void rule_cache_put(struct rule_cache *cache, uint64_t address, bool exact,
-                                  rule_t rule)
+/* Takes an empty slot of the two, else the first one, whose old rule moves to the second. `key` is
+ * the address's from before the rule was looked up: one that was void meanwhile stays unreachable.
+ */
+static inline void rule_cache_put_key(struct rule_cache *cache, uint64_t address, uint64_t key,
+                                      rule_t rule)
 {
-    uint64_t key = rule_key(cache, address, exact);
     struct rule_slot *slot = rule_slot_of(cache, address), *other = rule_slot_other(cache, slot);
     rule_t old = __atomic_load_n(&slot->rule, __ATOMIC_RELAXED);
     if (old != RULE_NONE) {
@@ -181,6 +182,12 @@ static inline void rule_cache_put(struct rule_cache *cache, uint64_t address, bo
     }
     __atomic_store_n(&slot->rule, rule, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->check, rule_check(key, rule), __ATOMIC_RELAXED);
+}
+
+static inline void rule_cache_put(struct rule_cache *cache, uint64_t address, bool exact,
+                                  rule_t rule)
+{
+    rule_cache_put_key(cache, address, rule_key(cache, address, exact), rule);
 }
 
 #endif

@@ -417,6 +417,24 @@ static enum from_start prove_from_start(const struct path *path, uint64_t place,
 
 /* ---- both ---- */
 
+/* The instruction before `place` computes the link register: what follows is a jump (GCC's jump
+ * tables in Thumb end in bx lr), and the return address is elsewhere. Instructions of two sizes may
+ * stand there; either is enough to doubt. */
+static bool link_register_computed(const struct path *path, uint64_t place)
+{
+    const struct arch *arch = path->image->arch;
+    for (unsigned size = 2; size <= 4; size += 2) {
+        struct sim sim;
+        if (place - path->lo < size)
+            continue;
+        sim_begin(&sim, arch);
+        struct step step = path->isa->run(path->image, place - size, &sim);
+        if (step.size == size && step.flow == FLOW_NEXT && sim.reg[arch->lr].kind == VALUE_UNKNOWN)
+            return true;
+    }
+    return false;
+}
+
 enum unwind_status simulate_find(const struct isa *isa, const struct unwind_image *image,
                                  uint64_t vaddr, bool exact, struct unwind_row *row)
 {
@@ -438,6 +456,8 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
         return UNWIND_ROOT;
 
     bool forward = prove_forward(&path, place, exact, row);
+    if (forward && row->reg[row->ra_reg].how == REG_SAME && link_register_computed(&path, place))
+        return UNWIND_NO_INFO;
     if (forward && start == START_PROVED && started.cfa_reg == row->cfa_reg &&
         started.cfa_offset != row->cfa_offset)
         return UNWIND_NO_INFO;

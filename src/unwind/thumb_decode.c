@@ -374,6 +374,14 @@ static struct step run_wide(struct sim *sim, uint32_t insn, uint64_t at, struct 
     }
 }
 
+/* add lr, rm; bx lr: gcc's jump by a table of offsets (-Os). The link register holds no return
+ * address there, which nothing in bx lr itself tells. */
+static bool jumps_by_table(const struct unwind_image *image, uint64_t at)
+{
+    struct reader r = simulate_code(image, at - 2);
+    return (reader_u16(&r) & 0xff87) == 0x4486 && reader_u16(&r) == 0x4770 && !r.failed;
+}
+
 struct step thumb_run(const struct unwind_image *image, uint64_t at, struct sim *sim)
 {
     struct reader r = simulate_code(image, at);
@@ -387,6 +395,8 @@ struct step thumb_run(const struct unwind_image *image, uint64_t at, struct sim 
         return step;
     if (first == 0) /* movs r0, r0: half of a small number in a literal pool */
         return with_flow(step, FLOW_STOP);
+    if (jumps_by_table(image, at))
+        return with_flow(step, FLOW_INDIRECT);
     step.padding = insn == 0xbf00 || insn == 0xf3af8000;
     if (!conditional)
         return wide ? run_wide(sim, insn, at, step) : run_narrow(sim, insn, at, step);

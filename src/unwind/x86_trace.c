@@ -249,16 +249,29 @@ static void apply(struct search *s, struct x86_state *state, const struct x86_in
             reg[i] = unknown;
 }
 
-/* i386: how many bytes of arguments the function at `target` pops, by its first return. */
-static int64_t popped_by_callee(const struct search *s, uint64_t target)
+/* How many bytes of arguments the function at `target` pops, by its first return; -1: not known. */
+static int64_t popped_by_callee(const struct unwind_image *image, uint64_t target)
 {
     struct x86_insn insn;
-    for (unsigned i = 0; i < MAX_CALLEE && decode_at(s->image, target, &insn); i++) {
+    for (unsigned i = 0; i < MAX_CALLEE && decode_at(image, target, &insn); i++) {
         if (insn.kind == X86_RET)
             return insn.value;
+        if (insn.kind == X86_JUMP_INDIRECT)
+            return -1; /* a PLT stub */
         target += insn.length;
     }
-    return 0;
+    return -1;
+}
+
+int64_t x86_popped_by_call(const struct unwind_image *image, uint64_t next)
+{
+    struct x86_insn call;
+    int64_t popped = -1;
+    if (image->arch->id == ARCH_X86_64)
+        return 0;
+    if (decode_at(image, next - 5, &call) && call.kind == X86_CALL && call.length == 5)
+        popped = popped_by_callee(image, target_of(image, next - 5, &call));
+    return popped;
 }
 
 /* i386: the register that `call __x86.get_pc_thunk.*` fills, or X86_NO_REG. */
@@ -274,7 +287,8 @@ static uint8_t filled_by_thunk(const struct search *s, uint64_t target)
 }
 
 /* A call that comes back: the callee keeps what the ABI says, and may use all stack below sp. */
-static void apply_call(struct search *s, struct x86_state *state, uint64_t target, bool direct)
+static void apply_call(struct search *s, struct x86_state *state, uint64_t next, uint64_t target,
+                       bool direct)
 {
     static const uint16_t scratch_64 = 0x0fc7, scratch_32 = 0x0007;
     uint16_t scratch = s->is_64 ? scratch_64 : scratch_32;
@@ -287,12 +301,13 @@ static void apply_call(struct search *s, struct x86_state *state, uint64_t targe
         if (state->slot[i].reg != sp.reg || state->slot[i].offset >= sp.offset)
             state->slot[kept++] = state->slot[i];
     state->slots = (uint8_t)kept;
-    if (s->is_64 || !direct)
+    if (s->is_64)
         return;
-    uint8_t filled = filled_by_thunk(s, target);
+    uint8_t filled = direct ? filled_by_thunk(s, target) : X86_NO_REG;
     if (filled != X86_NO_REG)
         state->reg[filled] = unknown;
-    state->reg[X86_SP] = plus(sp, popped_by_callee(s, target));
+    int64_t popped = x86_popped_by_call(s->image, next);
+    state->reg[X86_SP] = popped < 0 ? unknown : plus(sp, popped);
 }
 
 /* ------------------------------------------------------------------ the search */
@@ -414,12 +429,12 @@ static void follow(struct search *s, uint64_t at, struct x86_state *state)
                 push(s, state, unknown, (unsigned)s->word);
                 break;
             }
-            apply_call(s, state, target, true);
+            apply_call(s, state, next, target, true);
             if (may_not_return(s, at, next))
                 return;
             break;
         case X86_CALL_INDIRECT:
-            apply_call(s, state, 0, false);
+            apply_call(s, state, next, 0, false);
             if (may_not_return(s, at, next))
                 return;
             break;

@@ -62,6 +62,10 @@ struct reader x86_code_at(const struct unwind_image *image, uint64_t vaddr);
 /* True when `vaddr` lies in one of the image's PLTs. */
 bool x86_in_plt(const struct unwind_image *image, uint64_t vaddr);
 
+/* How many bytes of arguments the function popped that was called by the instruction before `next`:
+ * i386 only. -1 when it cannot be told. */
+int64_t x86_popped_by_call(const struct unwind_image *image, uint64_t next);
+
 /* True when a call that ends at `next` may be the last instruction of a function, so that what
  * follows belongs to another one: padding, or the place where an aligned function would begin. */
 bool x86_may_be_function_end(const struct unwind_image *image, uint64_t next);

@@ -1,4 +1,6 @@
+# shellcheck shell=sh disable=SC2154 # variables of the scripts that source this
 # For builds.sh and builds_musl.sh, which set library, here, include and folder.
+# shellcheck shell=sh disable=SC2154
 
 failures=0
 

@@ -70,7 +70,7 @@ static bool captures(const char *image)
         return false;
     }
     bool ok = stack_has(process, find_thread(threads, count, "t-futex"),
-                        LIST("wait_futex", "recurse*3", "start", "start_thread"));
+                        LIST("wait_futex", "recurse*3", "start"));
     struct fw_symbol symbol = {0};
     const struct fw_process_thread *main = &threads[0];
     for (uint32_t i = 0; ok && i < main->thread.stack.count; i++) {

@@ -101,24 +101,50 @@ bool target_wait_state(pid_t pid, char state)
     return false;
 }
 
-int target_traced(pid_t pid)
+/* Calls `test` with the status text of every thread; how often it was true, -1 when the process is
+ * gone. */
+static int count_threads(pid_t pid, bool (*test)(const char *status, const char *argument),
+                         const char *argument)
 {
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *dir = opendir(path);
     if (!dir)
         return -1;
-    int traced = 0;
-    for (const struct dirent *entry; (entry = readdir(dir));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        const char *line = read_status(pid, atoi(entry->d_name), text, sizeof text)
-                               ? strstr(text, "\nTracerPid:")
-                               : NULL;
-        traced += line && atoi(line + strlen("\nTracerPid:")) != 0;
-    }
+    int found = 0;
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        if (entry->d_name[0] != '.' && read_status(pid, atoi(entry->d_name), text, sizeof text))
+            found += test(text, argument);
     closedir(dir);
-    return traced;
+    return found;
+}
+
+static bool is_traced(const char *status, const char *argument)
+{
+    const char *line = strstr(status, "\nTracerPid:");
+    (void)argument;
+    return line && atoi(line + strlen("\nTracerPid:")) != 0;
+}
+
+static bool is_not_in(const char *status, const char *state)
+{
+    const char *line = strstr(status, "\nState:");
+    return line && line[8] != *state;
+}
+
+int target_traced(pid_t pid)
+{
+    return count_threads(pid, is_traced, NULL);
+}
+
+bool target_wait_all(pid_t pid, char state)
+{
+    for (int i = 0; i < 5000; i++) {
+        if (count_threads(pid, is_not_in, &state) == 0)
+            return true;
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    }
+    return false;
 }
 
 const struct fw_process_thread *find_thread(const struct fw_process_thread *threads, size_t count,

@@ -28,6 +28,8 @@ char target_state(pid_t tid);
 /* How many threads of the process have a tracer, -1 when it is gone. */
 int target_traced(pid_t pid);
 bool target_wait_state(pid_t pid, char state);
+/* The same for all threads of the process. */
+bool target_wait_all(pid_t pid, char state);
 
 /* The thread of this name in a capture, or NULL. */
 const struct fw_process_thread *find_thread(const struct fw_process_thread *threads, size_t count,

@@ -6,6 +6,7 @@
 #define TESTS_CAPTURE_TARGETS_H
 
 #include "framewalk/framewalk.h"
+#include "support/sanitizers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,28 +25,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#endif
-#ifndef UNDER_TSAN
-#define UNDER_TSAN 0
-#endif
-
-#if defined(__SANITIZE_ADDRESS__)
-#define UNDER_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define UNDER_ASAN 1
-#endif
-#endif
-#ifndef UNDER_ASAN
-#define UNDER_ASAN 0
-#endif
 
 /* The thread sanitizer keeps signals back until its runtime is called, and then shows registers
  * that are no longer true: stacks taken then are not looked at, and a test of nothing but stacks

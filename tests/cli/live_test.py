@@ -167,7 +167,7 @@ class Live(Case):
         for stack in spinner["stacks"]:
             self.assertEqual(functions(stack)[0], "mix")
         text = run("dump", "--seconds", "0.2", self.pid).stdout
-        self.assertRegex(text, r"\n  100\.0 %  +\d+  clone3? .*\n(  +\w+  .*\n)* +spinner_main  \(hang\)\n"
+        self.assertRegex(text, r"\n  100\.0 %  +\d+  \S.*\n( +\S+.*\n)* +spinner_main  \(hang\)\n"
                          r" +compute  \(hang\)\n +mix  \(hang\)\n")
 
     def test_no_names(self):

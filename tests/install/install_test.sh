@@ -1,8 +1,8 @@
 #!/bin/sh
-# install_test.sh CMAKE BUILD ROOT CC: installs BUILD into a new prefix, moves the prefix, then builds and
+# install_test.sh CMAKE BUILD ROOT CC GENERATOR: installs BUILD into a new prefix, moves the prefix, then builds and
 # runs the program that README.md shows, four ways: pkg-config and find_package, shared and static.
 set -eu
-cmake=$1 build=$2 root=$3 cc=$4
+cmake=$1 build=$2 root=$3 cc=$4 generator=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -38,7 +38,7 @@ echo "pkg-config, static"
 run "$work/static"
 
 echo "find_package"
-"$cmake" -S "$source" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
+"$cmake" -S "$source" -B "$work/build" -G "$generator" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
 "$cmake" --build "$work/build" >/dev/null
 run "$work/build/consumer_shared"
 run "$work/build/consumer_static"

@@ -37,7 +37,7 @@ static void random_overlaps_follow_the_definition(void **state)
         size_t count = 0;
         uint64_t at = 100;
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-        for (size_t n = random % 24; count < n; count++) {
+        for (size_t n = (size_t)(random % 24); count < n; count++) {
             random ^= random << 13, random ^= random >> 7, random ^= random << 17;
             at += 1 + random % 9;
             list[count] = (struct extent){at, at + 1 + (random >> 8) % (random >> 60 ? 12 : 90)};

@@ -72,7 +72,7 @@ static uint64_t next_random(uint64_t *state)
 /* Where damage tells: anywhere, the file and program headers, or the section headers at the end. */
 static size_t random_place(uint64_t *random, size_t size)
 {
-    size_t whole = next_random(random) % size;
+    size_t whole = (size_t)(next_random(random) % size);
     switch (next_random(random) % 3) {
     case 0: return whole;
     case 1: return whole % 1024;

@@ -5,7 +5,7 @@
  * the innermost to the outermost, and the knowledge that it is the outermost.
  *
  *     fw_oracle [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] [--entry 1]
- *               -- PROGRAM ARG...
+ *               [--seconds N] -- PROGRAM ARG...
  *
  * With --entry 1 the dynamic loader's start is not looked at.
  * Exit status: 0, 1 when the share is below PERCENT or the decoder missed a written register, 2 for
@@ -33,7 +33,7 @@ enum { MAX_FRAMES = 1 << 16, RULES = 1 << 16 };
 struct settings {
     uint64_t skip, max, every;
     size_t sites;
-    double least;
+    double least, seconds;
     bool entry;
     char **program;
 };
@@ -237,11 +237,21 @@ static void compare(struct oracle *o)
 
 /* ------------------------------------------------------------------ the run */
 
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static void run(struct oracle *o)
 {
     const struct settings *s = &o->settings;
     uint64_t last_pc = 0, peer_changes = 0;
+    double end = seconds() + s->seconds;
     while (o->instructions < s->skip + s->max) {
+        if (o->instructions % 1024 == 0 && seconds() > end)
+            return;
         const struct code *code = tracee_code(&o->tracee);
         struct code copy = *code;
         if (o->between_stacks) {
@@ -268,13 +278,6 @@ static void run(struct oracle *o)
             o->instructions++;
         }
     }
-}
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 static double share(const struct oracle *o, const struct misses *misses)
@@ -345,7 +348,7 @@ static void finish(struct oracle *o)
 
 static bool parse(int argc, char **argv, struct settings *s)
 {
-    *s = (struct settings){.max = UINT64_MAX / 2, .every = 1, .sites = 20};
+    *s = (struct settings){.max = UINT64_MAX / 2, .every = 1, .sites = 20, .seconds = 1e9};
     int i = 1;
     for (; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2) {
         char *end;
@@ -362,6 +365,8 @@ static bool parse(int argc, char **argv, struct settings *s)
             s->sites = (size_t)value;
         else if (strcmp(argv[i], "--least") == 0)
             s->least = value;
+        else if (strcmp(argv[i], "--seconds") == 0)
+            s->seconds = value;
         else if (strcmp(argv[i], "--entry") == 0)
             s->entry = value != 0;
         else
@@ -379,7 +384,7 @@ int main(int argc, char **argv)
     if (!parse(argc, argv, &o.settings)) {
         fprintf(stderr,
                 "usage: %s [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] "
-                "[--entry 1] -- PROGRAM ARG...\n",
+                "[--entry 1] [--seconds N] -- PROGRAM ARG...\n",
                 argv[0]);
         return 2;
     }

@@ -377,12 +377,14 @@ end fixture_entry
     at SP, 8
     push $1
     at SP, 16
-    bnd jmp leaf
+    .byte 0xf2 /* bnd: not every assembler knows it */
+    jmp leaf
     .p2align 4, 0x90
     at SP, 8
     endbr64
     at SP, 8
-    bnd jmp *leaf(%rip)
+    .byte 0xf2 /* bnd: not every assembler knows it */
+    jmp *leaf(%rip)
     .p2align 4, 0x90
     at SP, 8
     jmp *leaf(%rip)
@@ -456,7 +458,7 @@ function struct_caller_32
     push $5
     at SP, 12
     call stdcall_32
-    back SP, 8
+    back SP, 12 /* as the call left it: what the callee pops is still counted */
     pop %ecx
     at SP, 4
     ret

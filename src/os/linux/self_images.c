@@ -8,8 +8,8 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <sched.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/linux/self_eh_frame.h"
@@ -51,6 +51,9 @@ void self_image_describe(uintptr_t bias, const void *headers, size_t count,
     image->bias = bias;
     for (size_t i = 0; i < count; i++) {
         const ElfW(Phdr) *p = &phdrs[i];
+        if (p->p_type == PT_LOAD && p->p_offset == 0 && (p->p_flags & PF_R) &&
+            p->p_filesz >= sizeof(ElfW(Ehdr)))
+            image->entry = ((const ElfW(Ehdr) *)(bias + p->p_vaddr))->e_entry;
         if (p->p_type == PT_LOAD && (p->p_flags & PF_X)) {
             if (!image->hi || p->p_vaddr < image->lo)
                 image->lo = p->p_vaddr;
@@ -104,8 +107,7 @@ struct image_table {
 static struct image_table tables[2];
 static struct image_table *current = &tables[0];
 static unsigned long long loads_seen, unloads_seen;
-static unsigned changes;   /* of the list, as far as refreshes saw */
-static int32_t refreshing; /* the process that does; a forked child may inherit its parent's */
+static pid_t refreshing; /* the process that does; a forked child may inherit its parent's */
 
 struct collecting {
     struct image_table *table;
@@ -154,26 +156,31 @@ static int collect(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-/* Waits for a refresh under way, so that what it missed is not missed by both. */
-static void refresh_begin(void)
+/* The process that refreshes, or 0. A child forked meanwhile finds its parent's number and takes
+ * over; a thread that never comes back is not waited for without end. */
+static bool refresh_begin(void)
 {
-    const int32_t self = (int32_t)getpid();
-    int32_t busy = 0;
-    while (!__atomic_compare_exchange_n(&refreshing, &busy, self, false, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED)) {
-        if (busy == self) {
-            sched_yield();
-            busy = 0;
-        }
+    enum { TRIES = 1000 };
+    const struct timespec nap = {0, 1000 * 1000};
+    const pid_t own = getpid();
+    for (int i = 0; i < TRIES; i++) {
+        pid_t by = 0;
+        if (__atomic_compare_exchange_n(&refreshing, &by, own, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED) ||
+            (by != own && __atomic_compare_exchange_n(&refreshing, &by, own, false,
+                                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+            return true;
+        nanosleep(&nap, NULL);
     }
+    return false;
 }
 
-unsigned self_images_refresh(void)
+void self_images_refresh(void (*changed)(void))
 {
-    refresh_begin();
+    if (!refresh_begin())
+        return;
     struct image_table *other = current == &tables[0] ? &tables[1] : &tables[0];
-    struct collecting c = {other,
-                           current->count == 0}; /* musl counts from 0: nothing was seen yet */
+    struct collecting c = {other, current->count == 0}; /* musl counts loads from 0 */
     __atomic_store_n(&other->version, other->version | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     other->count = 0;
@@ -181,16 +188,9 @@ unsigned self_images_refresh(void)
     __atomic_store_n(&other->version, other->version + 1, __ATOMIC_RELEASE);
     if (c.changed) {
         __atomic_store_n(&current, other, __ATOMIC_RELEASE);
-        changes++;
+        changed();
     }
-    unsigned seen = changes;
     __atomic_store_n(&refreshing, 0, __ATOMIC_RELEASE);
-    return seen;
-}
-
-static __attribute__((constructor)) void learn_images_at_start(void)
-{
-    self_images_refresh();
 }
 
 static bool table_find(const struct image_table *table, uintptr_t address,
@@ -262,7 +262,7 @@ static void add_eh_frame(uintptr_t address, struct unwind_image *image)
         return;
     image->eh_frame = from_segment(known.bias, known.phdrs, known.phdr_count, known.eh_frame.vaddr);
     if (image->eh_frame.size > known.eh_frame.size)
-        image->eh_frame.size = known.eh_frame.size;
+        image->eh_frame.size = (size_t)known.eh_frame.size;
 }
 
 const struct unwind_image *self_images_find(void *context, uint64_t address)

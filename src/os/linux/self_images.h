@@ -27,9 +27,11 @@ const struct unwind_image *self_images_find(void *context, uint64_t address);
 /* walk_space.is_code: executable memory outside of images (JIT). Async-signal-safe. */
 bool self_images_is_code(void *context, uint64_t address);
 
-/* Reads the loader's list again. Thread-safe; not async-signal-safe (takes the loader's lock).
- * Returns a number that is another one when images were loaded or unloaded since the last time. */
-unsigned self_images_refresh(void);
+/* Reads the loader's list again, and calls `changed` when images were loaded or unloaded since the
+ * last time. Several callers wait for each other: whoever returns sees what was loaded when it
+ * called, and `changed` has returned. Thread-safe; not async-signal-safe (takes the loader's lock).
+ */
+void self_images_refresh(void (*changed)(void));
 
 /* What the program headers of one image say: code range, tables, bias. The bytes are its mapped
  * memory. */
