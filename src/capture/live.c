@@ -150,6 +150,16 @@ static bool run_apart(struct job *job)
     return true;
 }
 
+/* Sets errno when the process has ended, also when another one has its number now. */
+static bool is_same_process(const struct job *job)
+{
+    struct procfs_stat stat;
+    if (!procfs_thread_stat(job->tasks, job->process->pid, &stat))
+        return false;
+    errno = ESRCH;
+    return stat.start == job->process->start;
+}
+
 static fw_error cannot_look(struct job *job)
 {
     int error = errno;
@@ -176,7 +186,7 @@ fw_error live_capture(struct fw_process *process, const struct fw_process_option
     struct job job = {.process = process, .options = options, .why = why, .tasks = -1};
     fw_error error;
     job.tasks = procfs_open_tasks(process->pid);
-    if (job.tasks < 0 || !live_read_maps(process))
+    if (job.tasks < 0 || !is_same_process(&job) || !live_read_maps(process))
         error = cannot_look(&job);
     else
         error = run_apart(&job) ? job.error : job_out_of_memory(&job);
@@ -263,9 +273,10 @@ fw_error live_open(struct fw_process *process, pid_t pid, struct fw_failure *why
     int tasks = procfs_open_tasks(process->pid);
     struct procfs_stat stat = {0};
     if (tasks >= 0) {
-        procfs_thread_stat(tasks, process->view, &stat);
+        procfs_thread_stat(tasks, process->pid, &stat);
         close(tasks);
     }
+    process->start = stat.start;
     if (stat.kernel)
         return process_fail(why, FW_ERR_UNSUPPORTED, 0,
                             "%d is a thread of the kernel: it has no stack of its own here",

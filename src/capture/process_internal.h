@@ -29,6 +29,7 @@ struct fw_process {
     /* A live process. */
     pid_t view; /* a thread that still runs: its memory and /proc entries are the process's, also
                    when the main thread has ended */
+    uint64_t start; /* when it began: tells it from a later one with the same number */
     char root[40];
 
     struct core *core; /* NULL for a live process */

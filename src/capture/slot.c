@@ -57,12 +57,15 @@ static bool wait_freed(uint32_t freed, uint64_t deadline)
     return true;
 }
 
-/* After fork() the handlers that the pool speaks of are in another process. */
-static void own_pool(int32_t pid)
+/* After fork() the handlers that the pool speaks of are in another process. False when the thread
+ * that makes it afresh does not come to an end of it: it may be stopped. */
+static bool own_pool(int32_t pid, uint64_t deadline)
 {
     int32_t owner;
     while ((owner = atomic_load(&pool.process)) != pid) {
         if (owner == -pid || !atomic_compare_exchange_strong(&pool.process, &owner, -pid)) {
+            if (sys_monotonic_ns() >= deadline)
+                return false;
             sched_yield();
             continue;
         }
@@ -75,11 +78,13 @@ static void own_pool(int32_t pid)
         atomic_store(&pool.waiting, 0);
         atomic_store(&pool.process, pid);
     }
+    return true;
 }
 
 int slot_enter(int32_t pid, uint64_t deadline)
 {
-    own_pool(pid);
+    if (!own_pool(pid, deadline))
+        return -1;
     int collector = take_bit(&pool.collectors_used);
     if (collector >= 0)
         return collector;

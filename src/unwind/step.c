@@ -14,21 +14,30 @@ enum {
     RED_ZONE = 128,      /* bytes below sp that x86_64 code may use */
 };
 
-/* Outside of all images: perhaps a trampoline that the kernel or an emulator mapped by itself. */
-static enum unwind_status find_trampoline(const struct walk_space *space,
-                                          const struct memory *memory, uint64_t address,
-                                          struct unwind_row *row)
+/* Outside of all images: perhaps a trampoline that the kernel or an emulator mapped by itself, else
+ * generated code. Where a thread stands in that, its instructions may prove that it has no frame
+ * record of its own, and the chain would leave its caller out. */
+static enum unwind_status find_outside(const struct walk_space *space, const struct memory *memory,
+                                       uint64_t address, bool exact, struct unwind_row *row)
 {
-    enum { BEFORE = 8, AFTER = 16 };
+    enum { BEFORE = 8, AFTER = 256, LEAST = 16 };
     uint8_t code[BEFORE + AFTER] = {0};
-    if (!memory_read(memory, address, code + BEFORE, AFTER))
-        return UNWIND_NO_INFO;
+    size_t after = AFTER;
+    while (!memory_read(memory, address, code + BEFORE, after)) {
+        if (after == LEAST)
+            return UNWIND_NO_INFO;
+        after /= 4;
+    }
     memory_read(memory, address - BEFORE, code, BEFORE);
     const struct unwind_image image = {.arch = space->arch,
                                        .lo = address - BEFORE,
-                                       .hi = address + AFTER,
-                                       .text = {code, sizeof code, address - BEFORE}};
-    return sigframe_find(&image, address, row);
+                                       .hi = address + after,
+                                       .text = {code, BEFORE + after, address - BEFORE}};
+    enum unwind_status status = sigframe_find(&image, address, row);
+    if (status == UNWIND_NO_INFO && exact && step_is_code(space, address))
+        status = analysis_find(&image, address, true, row);
+    row->fleeting = status == UNWIND_OK;
+    return status;
 }
 
 /* "Cannot unwind" marks the outermost functions, which are short, and also everything that was
@@ -49,7 +58,7 @@ enum unwind_status step_find_row(const struct walk_space *space, const struct me
     uint64_t lookup = exact ? address : address - 1;
     const struct unwind_image *image = space->find_image(space->context, lookup);
     if (!image)
-        return find_trampoline(space, memory, address, row);
+        return find_outside(space, memory, address, exact, row);
     uint64_t vaddr = lookup - image->bias;
     enum unwind_status status = sigframe_find(image, address - image->bias, row);
     if (status == UNWIND_NO_INFO)

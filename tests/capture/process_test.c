@@ -1,6 +1,7 @@
 /* Capturing the threads of another process: the right stacks, and the process left as it was. */
 #include "capture/target.h"
 
+#include <linux/sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -310,6 +312,42 @@ static void killed_meanwhile(void **state)
     target.pid = 0;
 }
 
+/* A child with a number of our choice, which sleeps; -1 where the system does not let us choose. */
+static pid_t begin_with_number(pid_t number)
+{
+    const struct clone_args arguments = {
+        .exit_signal = SIGCHLD, .set_tid = (uintptr_t)&number, .set_tid_size = 1};
+    pid_t child = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+    while (child == 0)
+        pause();
+    return child;
+}
+
+/* Numbers of processes come again; what was learnt of one must not be believed of the next. */
+static void number_of_another_process(void **state)
+{
+    (void)state;
+    assert_true(target_start(&target, FW_PROGRAM_THREADS, LIST("pipe")));
+    struct fw_process *process = open_target();
+    assert_true(capture(process, NULL).count > 0);
+    pid_t number = target.pid;
+    target_end(&target);
+    usleep(100000); /* the clock that tells processes apart ticks every 10 ms */
+    pid_t next = begin_with_number(number);
+    if (next < 0) {
+        fw_process_close(process);
+        skip(); /* only the privileged choose, since Linux 5.5 */
+    }
+    struct capture taken;
+    struct fw_failure why = {0};
+    fw_error error = fw_process_capture(process, NULL, &taken.threads, &taken.count, &why);
+    kill(next, SIGKILL);
+    waitpid(next, NULL, 0);
+    assert_int_equal(error, FW_ERR_VANISHED);
+    assert_int_equal(taken.count, 0);
+    fw_process_close(process);
+}
+
 static void main_thread_ended(void **state)
 {
     (void)state;
@@ -386,6 +424,7 @@ int main(void)
         cmocka_unit_test_teardown(signals_and_sleeps_survive, end_target),
         cmocka_unit_test_teardown(threads_come_and_go, end_target),
         cmocka_unit_test_teardown(killed_meanwhile, end_target),
+        cmocka_unit_test_teardown(number_of_another_process, end_target),
         cmocka_unit_test_teardown(main_thread_ended, end_target),
         cmocka_unit_test_teardown(uninterruptible_sleep, end_target),
         cmocka_unit_test_teardown(what_cannot_be_opened, end_target),

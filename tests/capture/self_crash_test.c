@@ -93,6 +93,71 @@ static void catch_faults(void)
     assert_int_equal(sigaction(SIGBUS, &action, NULL), 0);
 }
 
+/* Generated functions without a frame record, which fault by reading address 0: the record of their
+ * caller says nothing of the caller itself. The first word is the offset of that instruction. */
+#if defined(__x86_64__)
+static const uint8_t leaves[][12] = {
+    {0, 0x8b, 0x07, 0xc3}, /* mov (%rdi), %eax; ret */
+    {5, 0x53, 0x48, 0x83, 0xec, 0x20, 0x8b, 0x07, 0x48, 0x83, 0xc4, 0x20},
+    {1, 0x55, 0x8b, 0x07, 0x5d, 0xc3}, /* record not yet begun */
+};
+static const uint8_t leaf_ends[] = {0x5b, 0xc3}; /* pop %rbx; ret */
+#elif defined(__i386__)
+static const uint8_t leaves[][12] = {
+    {4, 0x8b, 0x44, 0x24, 0x04, 0x8b, 0x00, 0xc3},
+    {5, 0x53, 0x8b, 0x44, 0x24, 0x08, 0x8b, 0x00, 0x5b, 0xc3},
+};
+#elif defined(__aarch64__)
+static const uint8_t leaves[][12] = {
+    {0, 0x00, 0x00, 0x40, 0xb9, 0xc0, 0x03, 0x5f, 0xd6}, /* ldr w0, [x0]; ret */
+};
+#endif
+
+KNOWN(calls_leaf) static void calls_leaf(void (*leaf)(void *))
+{
+    leaf(NULL);
+    NOT_A_TAIL_CALL();
+}
+
+KNOWN(calls_calls_leaf) static void calls_calls_leaf(void (*leaf)(void *))
+{
+    calls_leaf(leaf);
+    NOT_A_TAIL_CALL();
+}
+
+static void jit_code_without_a_record(void **state)
+{
+    (void)state;
+#if defined(__arm__)
+    skip(); /* no frame records that could be trusted */
+#else
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *code =
+        mmap(NULL, page, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (code == MAP_FAILED)
+        skip(); /* a system that forbids such pages */
+    catch_faults();
+    for (size_t i = 0; i < 2 * sizeof leaves / sizeof leaves[0]; i++) { /* one replaces the other */
+        const uint8_t *leaf = leaves[i % (sizeof leaves / sizeof leaves[0])];
+        memcpy(code, leaf + 1, sizeof leaves[0] - 1);
+#if defined(__x86_64__)
+        memcpy(code + sizeof leaves[0] - 1, leaf_ends, sizeof leaf_ends);
+#endif
+        __builtin___clear_cache((char *)code, (char *)code + page);
+        reset(FRAMES, 0);
+        if (sigsetjmp(back, 1) == 0) {
+            calls_calls_leaf((void (*)(void *))(uintptr_t)code);
+            fail();
+        }
+        assert_int_equal(frames[0].address, (uintptr_t)code + leaf[0]);
+        assert_true(IN(1, calls_leaf));
+        assert_true(IN(2, calls_calls_leaf));
+        assert_int_equal(stack.end, FW_END_ROOT);
+    }
+    munmap(code, page);
+#endif
+}
+
 KNOWN(calls_badly) static void calls_badly(void (*volatile function)(void))
 {
     function();
@@ -360,9 +425,9 @@ static void stacks_full_of_one_value(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jit_code_by_frame_pointer), cmocka_unit_test(calls_through_bad_pointers),
-        cmocka_unit_test(a_stack_that_overflowed),   cmocka_unit_test(stacks_that_were_overwritten),
-        cmocka_unit_test(stacks_full_of_one_value),
+        cmocka_unit_test(jit_code_by_frame_pointer),    cmocka_unit_test(jit_code_without_a_record),
+        cmocka_unit_test(calls_through_bad_pointers),   cmocka_unit_test(a_stack_that_overflowed),
+        cmocka_unit_test(stacks_that_were_overwritten), cmocka_unit_test(stacks_full_of_one_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
