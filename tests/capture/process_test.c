@@ -77,8 +77,8 @@ static void check_all_kinds(const char *program, bool consistent)
         assert_true(main->thread.is_main);
         assert_int_equal(main->thread.id, target.pid);
         assert_true(stack_has(process, main, LIST("wait_main", "main")));
-        if (round == 0 &&
-            !consistent) /* else it may have been stopped a moment ago, and runs still */
+        /* Not of a thread that was stopped a moment ago: it may still be running. */
+        if (round == 0 && !consistent)
             assert_int_equal(main->thread.state, 'S');
         assert_int_equal(find_thread(taken.threads, taken.count, "t-spin")->thread.state, 'R');
         assert_true(main->pause_ns > 0);
