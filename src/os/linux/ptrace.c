@@ -94,9 +94,8 @@ static bool has_ended(const struct trace *trace)
     const int look = WEXITED | WNOHANG | __WALL;
     if (waitid(P_PID, (id_t)trace->tid, &info, look | WNOWAIT))
         return errno != EINTR;
-    /* Of a traced thread the kernel tells stops as well, asked or not. */
     if (!info.si_pid || info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED)
-        return false;
+        return false; /* stops of traced threads are told whatever is asked for */
     bool own = procfs_status(trace->tid, "Tgid", 10, &leader) && (pid_t)leader == trace->tid &&
                procfs_status(trace->tid, "PPid", 10, &parent) && (pid_t)parent == getpid();
     if (!own)
