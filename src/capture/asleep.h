@@ -3,7 +3,8 @@
  * where it entered the kernel, read while it sleeps.
  *
  * Of its registers only pc, sp and the system call's arguments are known, so the walk may end with
- * FW_END_NO_INFO where a function addresses its frame through another one.
+ * FW_END_NO_INFO where a function addresses its frame through another one; on x86 code mostly
+ * proves what the frame pointer was (analysis_frame_pointer in unwind/sources.h).
  */
 #ifndef CAPTURE_ASLEEP_H
 #define CAPTURE_ASLEEP_H

@@ -20,3 +20,10 @@ void analysis_correct(const struct unwind_image *image, uint64_t vaddr, bool exa
     if (image->arch->id == ARCH_X86_64 || image->arch->id == ARCH_I386)
         analysis_correct_x86(image, vaddr, exact, row);
 }
+
+bool analysis_frame_pointer(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                            uint64_t since, uint64_t hi, int64_t *above_sp)
+{
+    return (image->arch->id == ARCH_X86_64 || image->arch->id == ARCH_I386) &&
+           analysis_frame_pointer_x86(image, vaddr, exact, since, hi, above_sp);
+}

@@ -12,6 +12,8 @@ enum unwind_status analysis_find_x86(const struct unwind_image *image, uint64_t 
                                      struct unwind_row *row);
 void analysis_correct_x86(const struct unwind_image *image, uint64_t vaddr, bool exact,
                           struct unwind_row *row);
+bool analysis_frame_pointer_x86(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                                uint64_t since, uint64_t hi, int64_t *above_sp);
 enum unwind_status sigframe_find_x86(const struct unwind_image *image, uint64_t vaddr,
                                      struct unwind_row *row);
 

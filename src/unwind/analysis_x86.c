@@ -405,3 +405,22 @@ void analysis_correct_x86(const struct unwind_image *image, uint64_t vaddr, bool
     frame.cfa_offset += popped;
     fill_row(image, vaddr, &frame, row);
 }
+
+bool analysis_frame_pointer_x86(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                                uint64_t since, uint64_t hi, int64_t *above_sp)
+{
+    const uint64_t size = is_64(image) ? 3 : 2, at = exact ? vaddr : vaddr + 1;
+    struct x86_insn insn;
+    struct x86_state state;
+    if (!decode(image, since - size, &insn) || insn.length != size || insn.kind != X86_MOV ||
+        insn.reg != X86_BP || insn.source != X86_SP ||
+        x86_trace_to(image, since, hi, at, &state) != X86_TRACE_FOUND)
+        return false;
+    const struct x86_value sp = state.reg[X86_SP], fp = state.reg[X86_BP];
+    if (sp.how != X86_RELATIVE || sp.reg != X86_SP || fp.how != X86_RELATIVE || fp.reg != X86_BP ||
+        fp.offset != 0)
+        return false;
+    int64_t popped = exact ? 0 : x86_popped_by_call(image, at);
+    *above_sp = popped - sp.offset;
+    return popped >= 0;
+}

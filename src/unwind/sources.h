@@ -61,6 +61,12 @@ enum unwind_status analysis_find(const struct unwind_image *image, uint64_t vadd
 void analysis_correct(const struct unwind_image *image, uint64_t vaddr, bool exact,
                       struct unwind_row *row);
 
+/* For a frame pointer that is not known (a sleeping thread's, of which the kernel shows pc and sp
+ * alone): how far it lies above sp at `vaddr`, when the instruction in front of `since` set it to
+ * sp, and those from there on, inside [since, hi), prove what they did to sp. */
+bool analysis_frame_pointer(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                            uint64_t since, uint64_t hi, int64_t *above_sp);
+
 /* sigframe.c: recognises a signal trampoline by its instructions (Linux: rt_sigreturn and sigreturn
  * of the architecture) at the link-time address `vaddr` = pc of the trampoline, and gives the row
  * that restores all registers from the kernel's frame at sp. */

@@ -135,6 +135,38 @@ static enum unwind_status find_cfa(const struct walk_space *space, const struct 
     return UNWIND_OK;
 }
 
+static bool counts_from_fp(const struct walk_space *space, const struct unwind_row *row)
+{
+    return row->cfa_how == CFA_REG && row->cfa_reg == space->arch->fp;
+}
+
+/* Fills in an unknown frame pointer that the row needs, where code proves it: since the first of
+ * the rows that count from it. */
+static __attribute__((noinline)) bool find_frame_pointer(const struct walk_space *space,
+                                                         const struct unwind_row *row, bool exact,
+                                                         struct regs *regs)
+{
+    enum { MAX_ROWS = 16 };
+    const struct arch *arch = space->arch;
+    const uint64_t lookup = regs->r[arch->pc] - !exact;
+    const struct unwind_image *image = space->find_image(space->context, lookup);
+    if (!image || !counts_from_fp(space, row) || regs_has(regs, arch->fp))
+        return false;
+    uint64_t since = row->lo;
+    struct unwind_row before;
+    for (unsigned i = 0; i < MAX_ROWS; i++) {
+        if (cfi_find_eh(image, since - 1, &before) != UNWIND_OK || before.lo >= since ||
+            !counts_from_fp(space, &before) || before.cfa_offset != row->cfa_offset)
+            break;
+        since = before.lo;
+    }
+    int64_t above_sp;
+    if (!analysis_frame_pointer(image, lookup - image->bias, exact, since, row->hi, &above_sp))
+        return false;
+    regs_set(regs, arch->fp, (regs->r[arch->sp] + (uint64_t)above_sp) & arch->pointer_mask);
+    return true;
+}
+
 enum unwind_status step_apply(const struct walk_space *space, const struct memory *memory,
                               const struct unwind_row *row, bool exact, struct regs *regs)
 {
@@ -145,6 +177,8 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
 
     struct applying a = {space, memory, row, regs, 0};
     enum unwind_status status = find_cfa(space, memory, row, regs, &a.cfa);
+    if (status == UNWIND_NEEDS_REGS && find_frame_pointer(space, row, exact, regs))
+        status = find_cfa(space, memory, row, regs, &a.cfa);
     if (status != UNWIND_OK)
         return status;
 

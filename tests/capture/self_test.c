@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -315,6 +316,27 @@ static void *capture_on_thread(void *unused)
     return NULL;
 }
 
+/* A thread that is to be cancelled lives on until it comes to a cancellation point of its own. */
+static void *capture_when_cancelled(void *survived)
+{
+    pthread_cancel(pthread_self());
+    self_first(0);
+    *(bool *)survived = true;
+    return NULL;
+}
+
+static void is_no_cancellation_point(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    bool survived = false;
+    reset(256, 0);
+    assert_int_equal(pthread_create(&thread, NULL, capture_when_cancelled, &survived), 0);
+    pthread_join(thread, NULL);
+    assert_true(survived);
+    assert_int_equal(stack.end, FW_END_ROOT);
+}
+
 static void on_another_thread(void **state)
 {
     (void)state;
@@ -460,21 +482,14 @@ static void names_unknown_addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_the_call_chain),
-        cmocka_unit_test(skips),
-        cmocka_unit_test(same_stack_same_id),
-        cmocka_unit_test(ends_at_the_limit),
-        cmocka_unit_test(keeps_head_and_tail),
-        cmocka_unit_test(walks_a_very_deep_stack),
-        cmocka_unit_test(callers_that_tail_call),
-        cmocka_unit_test(from_a_signal_context),
-        cmocka_unit_test(through_a_signal_frame),
-        cmocka_unit_test(through_an_alternate_stack),
-        cmocka_unit_test(on_another_thread),
-        cmocka_unit_test(on_a_coroutine_stack),
-        cmocka_unit_test(drop_in_for_backtrace),
-        cmocka_unit_test(frame_records_are_checked),
-        cmocka_unit_test(addresses_from_frame_records),
+        cmocka_unit_test(names_the_call_chain),      cmocka_unit_test(skips),
+        cmocka_unit_test(same_stack_same_id),        cmocka_unit_test(ends_at_the_limit),
+        cmocka_unit_test(keeps_head_and_tail),       cmocka_unit_test(walks_a_very_deep_stack),
+        cmocka_unit_test(callers_that_tail_call),    cmocka_unit_test(from_a_signal_context),
+        cmocka_unit_test(through_a_signal_frame),    cmocka_unit_test(through_an_alternate_stack),
+        cmocka_unit_test(on_another_thread),         cmocka_unit_test(is_no_cancellation_point),
+        cmocka_unit_test(on_a_coroutine_stack),      cmocka_unit_test(drop_in_for_backtrace),
+        cmocka_unit_test(frame_records_are_checked), cmocka_unit_test(addresses_from_frame_records),
         cmocka_unit_test(names_unknown_addresses),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -3,10 +3,14 @@
 
 #include "os/linux/regset.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -105,13 +109,76 @@ static void register_sets(void **state)
     assert_int_equal(regset_size(NULL), 0);
 }
 
+enum { SHORT_LIVED = 16, ROUNDS = 100 };
+
+static void *until_written(void *end)
+{
+    char byte;
+    while (read(*(int *)end, &byte, 1) < 0)
+        ;
+    return NULL;
+}
+
+static bool is_listed(const struct tid_list *list, pid_t tid)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->list[i] == tid)
+            return true;
+    return false;
+}
+
+struct lasting {
+    _Atomic pid_t tid;
+    int end;
+};
+
+static void *last(void *context)
+{
+    struct lasting *lasting = context;
+    lasting->tid = (pid_t)syscall(SYS_gettid);
+    return until_written(&lasting->end);
+}
+
+/* A thread that stays is listed, whoever in front of it exits meanwhile. */
+static void lists_all_that_stay(void **state)
+{
+    (void)state;
+    struct tid_list list = {0};
+    int tasks = procfs_open_tasks(getpid());
+    assert_true(tasks >= 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        int leave[2], stay[2];
+        pthread_t before[SHORT_LIVED], after;
+        assert_int_equal(pipe(leave), 0);
+        assert_int_equal(pipe(stay), 0);
+        for (int i = 0; i < SHORT_LIVED; i++)
+            assert_int_equal(pthread_create(&before[i], NULL, until_written, &leave[0]), 0);
+        struct lasting lasting = {.end = stay[0]};
+        assert_int_equal(pthread_create(&after, NULL, last, &lasting), 0);
+        while (!lasting.tid)
+            sched_yield();
+        close(leave[1]);
+        do {
+            assert_true(procfs_list_tasks(tasks, &list));
+            assert_true(is_listed(&list, lasting.tid));
+        } while (list.count > 2);
+        for (int i = 0; i < SHORT_LIVED; i++)
+            pthread_join(before[i], NULL);
+        close(stay[1]);
+        pthread_join(after, NULL);
+        close(leave[0]);
+        close(stay[0]);
+    }
+    free(list.list);
+    close(tasks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stat_of_a_thread),
-        cmocka_unit_test(system_call_of_a_thread),
-        cmocka_unit_test(status_fields),
-        cmocka_unit_test(register_sets),
+        cmocka_unit_test(stat_of_a_thread),    cmocka_unit_test(system_call_of_a_thread),
+        cmocka_unit_test(status_fields),       cmocka_unit_test(register_sets),
+        cmocka_unit_test(lists_all_that_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PF_EXITING_FLAG = 0x4, PF_KTHREAD_FLAG = 0x00200000, PATH_SIZE = 64 };
@@ -37,7 +38,9 @@ bool tid_list_add(struct tid_list *list, pid_t tid)
     return true;
 }
 
-bool procfs_list_tasks(int tasks, struct tid_list *list)
+/* One reading of the folder; *told is how many threads there were just before, as its link count
+ * says: theirs plus two. */
+static bool list_once(int tasks, struct tid_list *list, size_t *told)
 {
     int copy = openat(tasks, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (copy < 0)
@@ -47,6 +50,8 @@ bool procfs_list_tasks(int tasks, struct tid_list *list)
         close(copy);
         return false;
     }
+    struct stat status;
+    *told = fstat(copy, &status) == 0 && status.st_nlink > 2 ? (size_t)status.st_nlink - 2 : 0;
     list->count = 0;
     bool ok = true;
     const struct dirent *entry;
@@ -62,6 +67,21 @@ bool procfs_list_tasks(int tasks, struct tid_list *list)
     closedir(dir);
     errno = error;
     return ok && error == 0;
+}
+
+/* The kernel ends a reading early when the thread that it stands at exits. New threads stand last,
+ * so one that brings as many as there were before is whole; fewer, and it is done again. */
+bool procfs_list_tasks(int tasks, struct tid_list *list)
+{
+    enum { READINGS = 16 };
+    size_t told;
+    for (int i = 0; i < READINGS; i++) {
+        if (!list_once(tasks, list, &told))
+            return false;
+        if (list->count >= told)
+            break;
+    }
+    return true;
 }
 
 ssize_t procfs_read(int dir, const char *path, char *text, size_t size)

@@ -6,13 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <linux/ioctl.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "os/linux/sys.h"
 
 /* Debian 12's headers are older than the call; layout as in the kernel's user API. */
 struct procmap_query {
@@ -24,17 +21,18 @@ struct procmap_query {
 #define PROCMAP_QUERY_IOCTL _IOWR('f', 17, struct procmap_query)
 enum { PROCMAP_READABLE = 1, PROCMAP_EXECUTABLE = 4 };
 
-static bool query(int maps, uintptr_t address, struct self_mapping *mapping)
+/* Returns 0 or -errno: -ENOENT when nothing is mapped there. */
+static long query(int maps, uintptr_t address, struct self_mapping *mapping)
 {
     struct procmap_query q = {.size = sizeof q, .query_addr = address};
-    /* The C libraries disagree about the type of ioctl's second argument. */
-    if (syscall(SYS_ioctl, maps, PROCMAP_QUERY_IOCTL, &q) != 0)
-        return false;
+    long result = sys_call4(SYS_ioctl, maps, (long)PROCMAP_QUERY_IOCTL, (long)&q, 0);
+    if (result < 0)
+        return result;
     mapping->lo = (uintptr_t)q.vma_start;
     mapping->hi = (uintptr_t)q.vma_end;
     mapping->readable = q.vma_flags & PROCMAP_READABLE;
     mapping->executable = q.vma_flags & PROCMAP_EXECUTABLE;
-    return true;
+    return 0;
 }
 
 /* Reads "lo-hi rwxp ..." lines as they come; only the first two fields of a line matter. */
@@ -89,13 +87,13 @@ static enum answer scan(int maps, uintptr_t address, struct self_mapping *mappin
     enum answer answer = SILENT;
     char buffer[1024];
     for (;;) {
-        ssize_t n = read(maps, buffer, sizeof buffer);
-        if (n < 0 && errno == EINTR)
+        long n = sys_read(maps, buffer, sizeof buffer);
+        if (n == -EINTR)
             continue;
         if (n <= 0)
             return answer;
         answer = NOT_MAPPED;
-        for (ssize_t i = 0; i < n; i++)
+        for (long i = 0; i < n; i++)
             if (scan_byte(&s, buffer[i], address, mapping))
                 return MAPPED;
     }
@@ -103,15 +101,16 @@ static enum answer scan(int maps, uintptr_t address, struct self_mapping *mappin
 
 static enum answer ask(const char *path, uintptr_t address, struct self_mapping *mapping)
 {
-    int maps = open(path, O_RDONLY | O_CLOEXEC);
+    long maps = sys_open(path, O_RDONLY | O_CLOEXEC);
     if (maps < 0)
         return SILENT;
     enum answer answer = NOT_MAPPED;
-    if (query(maps, address, mapping))
+    long result = query((int)maps, address, mapping);
+    if (result == 0)
         answer = MAPPED;
-    else if (errno != ENOENT)
-        answer = scan(maps, address, mapping);
-    close(maps);
+    else if (result != -ENOENT)
+        answer = scan((int)maps, address, mapping);
+    sys_close((int)maps);
     return answer;
 }
 
@@ -119,11 +118,9 @@ static enum answer ask(const char *path, uintptr_t address, struct self_mapping 
  * emulators know no other name.) */
 bool self_mapping_find(uintptr_t address, struct self_mapping *mapping)
 {
-    int saved = errno;
     enum answer answer = ask("/proc/self/maps", address, mapping);
     if (answer == SILENT)
         answer = ask("/proc/thread-self/maps", address, mapping);
-    errno = saved;
     return answer == MAPPED;
 }
 
@@ -131,25 +128,16 @@ bool self_mapping_find(uintptr_t address, struct self_mapping *mapping)
  * case, by the comparison or by its timeout of zero. */
 bool self_readable(uintptr_t address)
 {
-    static const struct timespec none;
-    int saved = errno;
-    uintptr_t word = address & ~(uintptr_t)3;
-    long result = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0x5ca1ab1e, &none, NULL, 0);
-    bool readable = result == 0 || errno != EFAULT;
-    errno = saved;
-    return readable;
+    const uintptr_t word = address & ~(uintptr_t)3;
+    return sys_futex_wait((const void *)word, 0x5ca1ab1e, 0) != -EFAULT;
 }
 
 bool self_read(uintptr_t address, void *to, size_t size)
 {
-    int saved = errno;
-    struct iovec local = {to, size}, remote = {(void *)address, size};
     /* By this thread's id: the process's own is that of its first thread, which may have ended. */
-    ssize_t n = process_vm_readv((pid_t)syscall(SYS_gettid), &local, 1, &remote, 1, 0);
-    bool refused = n < 0 && errno != EFAULT;
-    errno = saved;
-    if (!refused)
-        return n == (ssize_t)size;
+    long n = sys_read_memory(sys_gettid(), address, to, size);
+    if (n >= 0 || n == -EFAULT)
+        return n == (long)size;
 
     /* No process_vm_readv here (seccomp, emulators): probe the first and the last byte's pages. */
     if (size > 4096 || address > UINTPTR_MAX - size || !self_readable(address) ||

@@ -1,6 +1,7 @@
 /*
  * Questions about this process's address space, by system calls alone: async-signal-safe, no
- * allocation.
+ * allocation, no cancellation point (a capture may interrupt a thread that is to be cancelled, with
+ * any lock held).
  */
 #ifndef OS_LINUX_SELF_MAPS_H
 #define OS_LINUX_SELF_MAPS_H

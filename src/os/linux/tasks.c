@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    LIST_PASSES = 8,     /* reads of a list that keeps changing */
+    LIST_PASSES = 16,    /* reads of a list that keeps changing */
     STATUS_BYTES = 2048, /* a piece of `status`: most are smaller as a whole */
     DIRENT_NAME = 19,    /* offset of d_name in struct linux_dirent64 */
     DIRENT_LENGTH = 16,  /* offset of d_reclen */
@@ -127,8 +127,8 @@ static bool count_of_directory(int fd, size_t *count)
     return true;
 }
 
-/* The kernel ends a listing early when the task it stands at exits, and threads start meanwhile: a
- * pass counts as whole only when the directory's own count agrees with it. */
+/* The kernel ends a listing early when the task it stands at exits. New tasks stand last, so a pass
+ * is whole when it brings as many as the directory counted before. */
 fw_error tasks_each(void (*each)(void *context, unsigned pass, fw_thread_id id), void *context)
 {
     _Alignas(8) char entries[4096];
@@ -139,16 +139,17 @@ fw_error tasks_each(void (*each)(void *context, unsigned pass, fw_thread_id id),
         if (fd < 0)
             return fd == -ENOENT ? FW_ERR_UNSUPPORTED : error_of(fd);
         struct pass pass = {.each = each, .context = context, .number = i, .self = sys_gettid()};
+        size_t told = before;
+        bool counted = count_of_directory((int)fd, &told);
         long got;
         while ((got = sys_getdents64((int)fd, entries, sizeof entries)) > 0)
             take_entries(&pass, entries, (size_t)got);
-        size_t told = before; /* without a link count: two passes that agree */
-        count_of_directory((int)fd, &told);
         sys_close((int)fd);
         if (got < 0)
             return error_of(got);
         self_seen |= pass.self_seen;
-        if (self_seen && told == pass.count)
+        /* Without a link count: two passes that agree. */
+        if (self_seen && (counted ? pass.count >= told : pass.count == told))
             return FW_OK;
         before = pass.count;
     }
