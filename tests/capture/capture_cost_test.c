@@ -3,6 +3,7 @@
  * both also for the very first one. (Other threads: threads_locks_test.c.)
  */
 #include "capture/targets.h"
+#include "support/platform.h"
 
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -170,7 +171,8 @@ static void *measures(void *unused)
         here = paint();
         fw_capture(&stack, 0);
         size_t depth = measure(here, i ? "again" : "first");
-        assert_true(i == 0 || depth <= DOCUMENTED_WARM);
+        /* Without tables nothing is remembered: the second time is like the first. */
+        assert_true(i == 0 || depth <= DOCUMENTED_WARM || !LIBC_HAS_TABLES);
     }
     without_tables(capture_here);
     int list[2] = {1, 2};

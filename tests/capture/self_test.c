@@ -18,6 +18,7 @@
 
 #include "framewalk/capture.h"
 #include "framewalk/names.h"
+#include "support/platform.h"
 #include "support/sanitizers.h"
 
 #ifdef __clang__
@@ -266,7 +267,7 @@ NOINLINE void self_handler_walks_out(int signal, siginfo_t *info, void *context)
 
 static void expect_walk_through_signal_frame(void)
 {
-    assert_int_equal(stack.end, FW_END_ROOT);
+    assert_true(reached_the_root(&stack));
     assert_string_equal(function_of(0), "self_handler_walks_out");
     assert_int_equal(frames[1].flags & FW_FRAME_SIGNAL, FW_FRAME_SIGNAL);
     assert_int_equal(frames[1].kind, FW_FRAME_EXACT);
@@ -334,7 +335,7 @@ static void is_no_cancellation_point(void **state)
     assert_int_equal(pthread_create(&thread, NULL, capture_when_cancelled, &survived), 0);
     pthread_join(thread, NULL);
     assert_true(survived);
-    assert_int_equal(stack.end, FW_END_ROOT);
+    assert_true(reached_the_root(&stack));
 }
 
 static void on_another_thread(void **state)
@@ -345,7 +346,7 @@ static void on_another_thread(void **state)
     pthread_join(thread, NULL);
     assert_string_equal(function_of(0), "self_third");
     assert_true(find_function("capture_on_thread", 0) > 0);
-    assert_int_equal(stack.end, FW_END_ROOT);
+    assert_true(reached_the_root(&stack));
 }
 
 static ucontext_t main_context, coroutine_context;
@@ -466,7 +467,8 @@ static void names_unknown_addresses(void **state)
     assert_int_equal(fw_names_format(names, &nowhere, text, sizeof text), 4);
     assert_string_equal(text, "0x10");
 
-    struct fw_frame here = {.address = (uintptr_t)self_first};
+    struct fw_frame here = {.address =
+                                (uintptr_t)self_first & ~(uintptr_t)!LIBC_HAS_TABLES}; /* Thumb */
     size_t length = fw_names_format(names, &here, text, sizeof text);
     assert_true(strncmp(text, "self_first+0x0 (", 16) == 0);
     char tiny[12];

@@ -3,6 +3,7 @@
  * caller gets its answer.
  */
 #include "capture/targets.h"
+#include "support/platform.h"
 
 enum { TARGETS = 40, ROUNDS = 25, CALLERS = 4 };
 
@@ -221,6 +222,7 @@ static void *storm(void *context)
 static void signal_storm(void **state)
 {
     (void)state;
+    NEEDS_TABLES_OF_LIBC();
     struct sigaction action = {.sa_handler = on_storm, .sa_flags = SA_RESTART};
     sigaction(SIGUSR1, &action, NULL);
     sigaction(SIGRTMIN, &action, NULL);

@@ -3,6 +3,7 @@
  * or stdio lock are captured like others, and nothing is allocated meanwhile.
  */
 #include "capture/targets.h"
+#include "support/platform.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -137,6 +138,7 @@ KNOWN(allocate) static void allocate(struct target *target)
 static void inside_malloc(void **state)
 {
     (void)state;
+    NEEDS_TABLES_OF_LIBC();
     struct target target = {.body = allocate};
     target_begin(&target, 0);
     capture_often(target.id, 300, true);

@@ -1,5 +1,6 @@
 /* capture/threads.c, collect.c: threads that can answer, wherever they are. */
 #include "capture/targets.h"
+#include "support/platform.h"
 
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -142,6 +143,7 @@ KNOWN(use_alternate_stack) static void use_alternate_stack(struct target *target
 static void alternate_stack(void **state)
 {
     (void)state;
+    NEEDS_TABLES_OF_LIBC();
     struct target target = {.body = use_alternate_stack};
     struct captured got;
     target_begin_asleep(&target);

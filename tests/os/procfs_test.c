@@ -146,6 +146,9 @@ static void lists_all_that_stay(void **state)
     struct tid_list list = {0};
     int tasks = procfs_open_tasks(getpid());
     assert_true(tasks >= 0);
+    assert_true(procfs_list_tasks(tasks, &list));
+    const size_t others =
+        list.count; /* this one, and what an emulator or sanitizer has of its own */
     for (int round = 0; round < ROUNDS; round++) {
         int leave[2], stay[2];
         pthread_t before[SHORT_LIVED], after;
@@ -161,7 +164,7 @@ static void lists_all_that_stay(void **state)
         do {
             assert_true(procfs_list_tasks(tasks, &list));
             assert_true(is_listed(&list, lasting.tid));
-        } while (list.count > 2);
+        } while (list.count > others + 1);
         for (int i = 0; i < SHORT_LIVED; i++)
             pthread_join(before[i], NULL);
         close(stay[1]);
