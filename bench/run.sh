@@ -82,6 +82,24 @@ middle() {
         END { m = at(.5); printf "%.6g %.1f", m * scale, m ? 100 * (at(.75) - at(.25)) / m : 0 }'
 }
 
+# Prints the program of framehop's side, built where cargo is and has the crates. Without it figure
+# prints skip; why it could not be built is in the log.
+framehop() {
+    log=$results/framehop.log
+    if [ "$(uname -m)" != x86_64 ]; then
+        echo "framehop: its side is written for x86_64" >&2
+    elif ! command -v cargo >/dev/null 2>&1; then
+        echo "framehop: no cargo" >&2
+    elif ! RUSTFLAGS="-C force-frame-pointers=no" CARGO_TARGET_DIR=$1-framehop timeout 300 cargo build \
+        --release --locked --manifest-path "$(dirname "$0")/framehop/Cargo.toml" >"$log" 2>&1 </dev/null; then
+        echo "framehop: cargo could not build it, see $log" >&2
+    else
+        echo "$1-framehop/release/bench-capture-cfi-framehop"
+        return
+    fi
+    echo no-framehop
+}
+
 if wanted capture.fp.30 capture.fp.30.frames; then
     turns 9 "fp=$bin/bench_capture_fp ours" "fp-frames=$bin/bench_capture_fp ours-frames" \
         "fp-loop=$bin/bench_capture_fp loop" "fp-absl=$bin/bench_capture_fp_absl" \
@@ -95,11 +113,15 @@ if wanted capture.fp.30 capture.fp.30.frames; then
 fi
 
 if wanted capture.cfi.30 capture.cfi.30.addresses; then
+    framehop=$(framehop "$1")
     turns 9 "cfi=$bin/bench_capture_cfi ours" "cfi-addresses=$bin/bench_capture_cfi ours-addresses" \
-        "cfi-libunwind=$bin/bench_capture_cfi_libunwind" "cfi-glibc=$bin/bench_capture_cfi glibc"
+        "cfi-libunwind=$bin/bench_capture_cfi_libunwind" "cfi-glibc=$bin/bench_capture_cfi glibc" \
+        "cfi-framehop=$framehop"
     figure capture.cfi.30 ns cfi libunwind cfi-libunwind
+    figure capture.cfi.30 ns cfi framehop cfi-framehop
     figure capture.cfi.30 ns cfi glibc cfi-glibc
     figure capture.cfi.30.addresses ns cfi-addresses libunwind cfi-libunwind
+    figure capture.cfi.30.addresses ns cfi-addresses framehop cfi-framehop
 fi
 
 if wanted capture.cfi.30.mixed; then
