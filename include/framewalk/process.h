@@ -6,6 +6,10 @@
  * was stopped stays stopped, signals are not lost. These functions allocate; none is
  * async-signal-safe. One fw_process is used from one thread at a time.
  *
+ * What a stopped thread may notice: a system call that the kernel does not resume after a stop
+ * (signal(7): epoll_wait, semop, sigtimedwait, ...) returns EINTR early, as after SIGSTOP and
+ * SIGCONT. Most, nanosleep, futex and poll among them, go on.
+ *
  * ptrace reports each stop to this program as a change of a child: while a capture runs, another
  * thread must not reap with waitpid(-1), and a SIGCHLD handler sees calls without a child.
  */

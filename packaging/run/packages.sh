@@ -3,7 +3,7 @@
 
 packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config"
 packages_tool="zlib1g-dev liblzma-dev libzstd-dev libiberty-dev libjansson-dev"
-packages_test="libcmocka-dev musl-tools clang-19 lld-19 binutils elfutils python3 procps util-linux"
+packages_test="libcmocka-dev musl-tools clang-19 lld-19 binutils elfutils gdb xz-utils python3 procps util-linux"
 packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
     gcc-12-multilib qemu-user" # gcc-multilib itself conflicts with the cross compilers
 packages_bench="libunwind-dev libabsl-dev elfutils gdb"
