@@ -1,0 +1,41 @@
+/*
+ * Debug sections by their DWARF name, whatever the container calls them, and the other things that
+ * symbolication needs of an object file: code ranges, function starts, companions.
+ *
+ * Everything handed out lives as long as the object. One object from one thread at a time; spans
+ * once handed out may be read from any number of threads. Not async-signal-safe.
+ */
+#ifndef OBJECT_DEBUG_SECTIONS_H
+#define OBJECT_DEBUG_SECTIONS_H
+
+#include "object/object.h"
+
+/*
+ * The contents of the debug section `name` without prefix ("info", "str_offsets", "cu_index"):
+ * ELF .debug_NAME or .zdebug_NAME, Mach-O __debug_NAME or __zdebug_NAME (names cut to 16 bytes).
+ * With `dwo`, the .dwo form (.debug_info.dwo). Inflated when compressed; in relocatable objects
+ * with their relocations applied (to a copy that the object owns). Several sections of one name
+ * (type units of relocatable objects: COMDAT .debug_types / .debug_info) follow each other in one
+ * span. FW_ERR_NOT_FOUND when there is none, with `*data` empty.
+ */
+fw_error object_debug_section(struct object *object, const char *name, bool dwo, struct span *data,
+                              struct fw_failure *why);
+
+/* The link-time ranges of executable code, ascending, not overlapping; from sections where there
+ * are any, else from segments. In relocatable objects of several code sections, each gets its own
+ * range of made-up addresses (the one that relocations are applied with). */
+struct object_range {
+    uint64_t lo, hi;
+};
+fw_error object_code_ranges(struct object *object, const struct object_range **ranges,
+                            size_t *count);
+
+/* Function starts that are known without symbols: LC_FUNCTION_STARTS, FDEs of .eh_frame. Ascending
+ * and without repeats is not promised. Stops when `each` returns false. */
+void object_function_starts(struct object *object, bool (*each)(void *context, uint64_t vaddr),
+                            void *context);
+
+/* .gnu_debugaltlink: path and build id of the supplementary file that dwz made; false when none. */
+bool object_debugaltlink(struct object *object, const char **path, struct span *build_id);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * From an opened object (and its debug file) to a symbol map: reads units in several threads,
+ * flattens, adds symbols, builds.
+ */
+#ifndef SYMMAP_CONVERT_H
+#define SYMMAP_CONVERT_H
+
+#include "symmap/symmap.h"
+
+struct convert_options {
+    unsigned threads; /* 0: one per processor */
+    bool columns;
+    bool calls; /* keep call sites, for tail calls */
+    /* Only what is needed for these link-time addresses (ascending); NULL: everything. */
+    const uint64_t *only;
+    size_t only_count;
+    /* Called now and then from the calling thread; may be NULL. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+};
+
+struct convert_report { /* what is worth telling */
+    uint64_t dwarf_bytes;
+    size_t units, functions, rows, inlined_calls, calls, symbols;
+    struct dwarf_problems dwarf;
+    struct symmap_problems map;
+};
+
+/*
+ * `object` is the image; `debug` its separate debug file or dSYM, or NULL when `object` holds its
+ * own; `companions` may be NULL. *bytes is malloc'ed.
+ */
+fw_error symmap_convert(struct object *object, struct object *debug,
+                        const struct dwarf_companions *companions,
+                        const struct convert_options *options, uint8_t **bytes, size_t *size,
+                        struct convert_report *report, struct fw_failure *why);
+
+#endif
