@@ -113,7 +113,7 @@ static uint8_t slot_of(uint64_t tag, uint64_t attribute)
     case DW_TAG_enumeration_type:
     case DW_TAG_namespace:
     case DW_TAG_module:
-        return attribute == DW_AT_name            ? SLOT_NAME
+        return attribute == DW_AT_name              ? SLOT_NAME
                : attribute == DW_AT_abstract_origin ? SLOT_ORIGIN /* extension namespaces, LTO */
                : attribute == DW_AT_specification   ? SLOT_SPECIFICATION
                                                     : SLOT_NONE;
@@ -126,10 +126,7 @@ static uint8_t kind_of(uint64_t tag, bool children, bool code, bool declares)
 {
     switch (tag) {
     case DW_TAG_subprogram:
-        return code        ? DIE_FUNCTION
-               : !children ? DIE_LEAF
-               : declares  ? DIE_JUMP
-                           : DIE_ABSTRACT;
+        return code ? DIE_FUNCTION : !children ? DIE_LEAF : declares ? DIE_JUMP : DIE_ABSTRACT;
     case DW_TAG_inlined_subroutine: return DIE_INLINE;
     case DW_TAG_call_site:
     case DW_TAG_GNU_call_site: return DIE_CALL;
@@ -156,8 +153,8 @@ static bool add_step(struct compiler *c, struct die_step step)
 static bool compile_attribute(struct compiler *c, struct abbrev *a, uint64_t attribute,
                               uint64_t form, int64_t constant)
 {
-    struct form_shape shape = form_shape(form, c->slot->address_size, c->slot->offset_size,
-                                         c->slot->version);
+    struct form_shape shape =
+        form_shape(form, c->slot->address_size, c->slot->offset_size, c->slot->version);
     if (!shape.known || form > UINT16_MAX || a->tail > LARGEST_OFFSET - 16 ||
         a->step_count == UINT16_MAX) {
         a->kind = DIE_BAD;
@@ -170,20 +167,22 @@ static bool compile_attribute(struct compiler *c, struct abbrev *a, uint64_t att
         a->sibling = 1; /* made right at the end */
         a->sibling_width = shape.width;
     } else if (a->sibling) {
-        unsigned sum = a->sibling + (shape.variable ? UINT8_MAX : shape.width);
+        unsigned sum = a->sibling + (shape.variable ? (unsigned)UINT8_MAX : shape.width);
         a->sibling = sum > UINT8_MAX ? 0 : (uint8_t)sum;
     }
     if ((slot != SLOT_NONE || shape.variable) &&
-        !add_step(c, (struct die_step){.offset = a->tail,
-                                       .form = (uint16_t)form,
-                                       .slot = slot,
-                                       .width = shape.variable ? 0 : shape.width,
-                                       .variable = shape.variable,
-                                       .constant = form == DW_FORM_implicit_const ? (int32_t)constant
-                                                   : form == DW_FORM_flag_present ? 1
-                                                                                  : 0}))
+        !add_step(c,
+                  (struct die_step){.offset = a->tail,
+                                    .form = (uint16_t)form,
+                                    .slot = slot,
+                                    .width = shape.variable ? 0 : shape.width,
+                                    .variable = shape.variable,
+                                    .constant = form == DW_FORM_implicit_const ? (int32_t)constant
+                                                : form == DW_FORM_flag_present ? 1
+                                                                               : 0}))
         return false;
-    a->step_count += slot != SLOT_NONE || shape.variable;
+    if (slot != SLOT_NONE || shape.variable)
+        a->step_count++;
     if (shape.variable) {
         a->fixed = false;
         a->tail = 0;
@@ -199,7 +198,8 @@ static bool compile_one(struct compiler *c)
     uint64_t code = reader_uleb(&c->r);
     if (c->r.failed || code == 0)
         return false;
-    if (!array_room(&c->all, &c->capacity, c->count, sizeof *c->all) || c->step_count > UINT32_MAX / 2) {
+    if (!array_room(&c->all, &c->capacity, c->count, sizeof *c->all) ||
+        c->step_count > UINT32_MAX / 2) {
         c->no_memory = true;
         return false;
     }

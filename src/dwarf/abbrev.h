@@ -10,17 +10,17 @@
 
 #include "dwarf/internal.h"
 
-enum die_kind {        /* what the walk does with a DIE */
-               DIE_END = 0,  /* code 0: ends the children of a DIE */
-               DIE_LEAF,     /* nothing of interest, no children */
-               DIE_JUMP,     /* nothing of interest, children that hold no code */
-               DIE_TYPE,     /* a type: children that hold code in some languages only */
-               DIE_ABSTRACT, /* a function without code of its own */
-               DIE_ENTER,    /* children that may hold code */
-               DIE_FUNCTION, /* a subprogram that may have code */
-               DIE_INLINE,   /* an inlined call */
-               DIE_CALL,     /* a call site */
-               DIE_BAD       /* no such abbreviation, or one that cannot be read */
+enum die_kind {               /* what the walk does with a DIE */
+                DIE_END = 0,  /* code 0: ends the children of a DIE */
+                DIE_LEAF,     /* nothing of interest, no children */
+                DIE_JUMP,     /* nothing of interest, children that hold no code */
+                DIE_TYPE,     /* a type: children that hold code in some languages only */
+                DIE_ABSTRACT, /* a function without code of its own */
+                DIE_ENTER,    /* children that may hold code */
+                DIE_FUNCTION, /* a subprogram that may have code */
+                DIE_INLINE,   /* an inlined call */
+                DIE_CALL,     /* a call site */
+                DIE_BAD       /* no such abbreviation, or one that cannot be read */
 };
 
 enum die_slot { /* attributes that are fetched; several attributes may share one */
@@ -71,9 +71,9 @@ struct abbrev {
     uint32_t first_step;
     uint16_t step_count;
     uint16_t tag;
-    uint16_t tail;       /* bytes after the last variable attribute; all when there is none */
-    uint8_t kind;        /* DIE_* */
-    bool fixed;          /* no variable attribute */
+    uint16_t tail; /* bytes after the last variable attribute; all when there is none */
+    uint8_t kind;  /* DIE_* */
+    bool fixed;    /* no variable attribute */
     bool children;
     uint8_t sibling;       /* bytes from DW_AT_sibling to the end; 0: there is none, or it cannot be
                               said */

@@ -128,3 +128,33 @@ fw_error dwarf_unit_read(const struct dwarf *dwarf, size_t unit,
     result->subject_count = subjects.count;
     return FW_OK;
 }
+
+fw_error dwarf_unit_ranges(const struct dwarf *dwarf, size_t unit,
+                           const struct dwarf_options *options, struct arena *arena,
+                           struct object_range **ranges, size_t *count)
+{
+    struct view view;
+    *ranges = NULL;
+    *count = 0;
+    if (!view_open(&view, code_unit(dwarf, unit), NULL))
+        return FW_ERR_MEMORY;
+    struct range_list list = {.arena = arena};
+    struct range_reader reader = {.options = options, .list = &list};
+    const struct unit_root *root = view.root;
+    if (root->has_ranges)
+        range_read_list(&reader, &view, root->ranges_form, root->ranges, view.unit->first_die);
+    else if (root->has_low_pc && root->has_high_pc)
+        range_add(&reader, &view, root->low_pc,
+                  root->high_is_length ? root->low_pc + root->high_pc : root->high_pc);
+    if (reader.no_memory)
+        return FW_ERR_MEMORY;
+    *ranges = list.items;
+    *count = list.count;
+    return FW_OK;
+}
+
+void dwarf_unit_done(const struct dwarf *dwarf, size_t unit)
+{
+    (void)dwarf;
+    (void)unit;
+}

@@ -239,8 +239,7 @@ static bool index_abbrevs(struct dwarf_file *file)
             memcpy(&file->slots[file->slot_count++], &file->slots[i], sizeof *file->slots);
     for (size_t i = 0; i < file->unit_count; i++) {
         struct abbrev_slot key = slot_for(&file->units[i]);
-        file->units[i].abbrevs =
-            bsearch(&key, file->slots, file->slot_count, sizeof key, by_table);
+        file->units[i].abbrevs = bsearch(&key, file->slots, file->slot_count, sizeof key, by_table);
     }
     return true;
 }
@@ -256,8 +255,8 @@ fw_error dwarf_file_open(struct dwarf_file *file, struct dwarf *dwarf, struct ob
     struct indexer x = {.file = file};
     bool good = index_section(&x, SECTION_INFO);
     file->info_count = file->unit_count;
-    good = good && index_section(&x, SECTION_TYPES) && index_signatures(file) &&
-           index_abbrevs(file);
+    good =
+        good && index_section(&x, SECTION_TYPES) && index_signatures(file) && index_abbrevs(file);
     if (good)
         return FW_OK;
     dwarf_file_close(file);

@@ -195,8 +195,8 @@ static bool indexed_string(const struct view *view, uint64_t index, const char *
     struct span offsets = view->file->section[SECTION_STR_OFFSETS];
     if (index > UINT64_MAX / 16 || view->str_offsets_base > UINT64_MAX / 2)
         return false;
-    struct reader r = reader_at(offsets.data, offsets.size,
-                                view->str_offsets_base + index * view->offset_size);
+    struct reader r =
+        reader_at(offsets.data, offsets.size, view->str_offsets_base + index * view->offset_size);
     r.swap = view->swap;
     uint64_t offset = reader_uint(&r, view->offset_size);
     return !r.failed && string_at(view->file->section[SECTION_STR], offset, string);
@@ -229,8 +229,8 @@ bool form_address_index(const struct view *view, uint64_t index, uint64_t *addre
     struct span addresses = view->address_file->section[SECTION_ADDR];
     if (index > UINT64_MAX / 16 || view->addr_base > UINT64_MAX / 2)
         return false;
-    struct reader r = reader_at(addresses.data, addresses.size,
-                                view->addr_base + index * view->address_size);
+    struct reader r =
+        reader_at(addresses.data, addresses.size, view->addr_base + index * view->address_size);
     r.swap = view->swap;
     *address = reader_uint(&r, view->address_size);
     return !r.failed;
@@ -259,8 +259,7 @@ bool form_address(const struct view *view, uint16_t form, uint64_t value, uint64
     return form_is_address(form) && form_address_index(view, value, address);
 }
 
-bool form_reference(const struct view *view, uint16_t form, uint64_t value,
-                    struct die_place *place)
+bool form_reference(const struct view *view, uint16_t form, uint64_t value, struct die_place *place)
 {
     const struct dwarf_file *supplementary = view->file->dwarf->supplementary;
     switch (form) {

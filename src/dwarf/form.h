@@ -56,13 +56,14 @@ enum { FAST_SLACK = 16 }; /* bytes behind the place where a code may be read wit
 bool die_at(const struct view *view, uint64_t offset, struct die *die);
 
 /* The same for the usual DIE: nothing of variable size in it, this machine's byte order, and at
- * least 8 bytes of the unit behind it, so that each value may be loaded as 8 bytes and masked. False:
- * it is not usual, use die_read. */
+ * least 8 bytes of the unit behind it, so that each value may be loaded as 8 bytes and masked.
+ * False: it is not usual, use die_read. */
 static inline bool die_read_fixed(const struct view *view, const struct abbrev *abbrev, uint64_t at,
                                   struct die *die)
 {
-    static const uint64_t mask[9] = {0,          0xff,         0xffff,         0xffffff,  UINT32_MAX,
-                                     0xffffffffff, 0xffffffffffff, 0xffffffffffffff, UINT64_MAX};
+    static const uint64_t mask[9] = {0,          0xff,         0xffff,         0xffffff,
+                                     UINT32_MAX, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
+                                     UINT64_MAX};
     if (!abbrev->fixed || view->swap || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ ||
         view->end - at < (uint64_t)abbrev->tail + 8)
         return false;
@@ -72,8 +73,7 @@ static inline bool die_read_fixed(const struct view *view, const struct abbrev *
     for (unsigned i = 0; i < abbrev->step_count; i++, step++) {
         uint64_t loaded;
         memcpy(&loaded, bytes + step->offset, sizeof loaded);
-        die->value[step->slot] =
-            (loaded & mask[step->width]) | (uint64_t)(int64_t)step->constant;
+        die->value[step->slot] = (loaded & mask[step->width]) | (uint64_t)(int64_t)step->constant;
         die->form[step->slot] = step->form;
         has |= 1u << step->slot;
     }

@@ -51,9 +51,9 @@ struct contribution {
 struct unit {
     struct dwarf_unit_header header;
     const struct dwarf_file *file;
-    uint64_t first_die; /* section offset */
-    uint64_t signature; /* of a type unit; dwo_id of a DWARF 5 skeleton or split unit */
-    uint64_t type_die;  /* section offset of the type that a type unit is about */
+    uint64_t first_die;    /* section offset */
+    uint64_t signature;    /* of a type unit; dwo_id of a DWARF 5 skeleton or split unit */
+    uint64_t type_die;     /* section offset of the type that a type unit is about */
     uint64_t abbrev_start; /* of its abbreviations, in .debug_abbrev */
     struct abbrev_slot *abbrevs;
     struct contribution line, str_offsets, rnglists;
@@ -106,18 +106,16 @@ struct unit_root {
     uint16_t ranges_form;
     bool has_stmt_list, has_low_pc, has_high_pc, high_is_length, has_ranges, has_dwo_id;
     bool has_addr_base, has_children;
-    bool broken; /* the first DIE cannot be read */
-    _Atomic(int) split_state;        /* 0: not looked for yet; 1: looked for */
-    const struct unit *split;        /* the unit that a skeleton stands for; NULL: none */
+    bool broken;              /* the first DIE cannot be read */
+    _Atomic(int) split_state; /* 0: not looked for yet; 1: looked for */
+    const struct unit *split; /* the unit that a skeleton stands for; NULL: none */
 };
 
 /* ---- problems.c ---- */
 
-__attribute__((format(printf, 6, 7))) void dwarf_problem_note(struct dwarf_problems *problems,
-                                                              enum dwarf_problem category,
-                                                              fw_error code, uint64_t place,
-                                                              const struct dwarf_file *file,
-                                                              const char *format, ...);
+__attribute__((format(printf, 6, 7))) void
+dwarf_problem_note(struct dwarf_problems *problems, enum dwarf_problem category, fw_error code,
+                   uint64_t place, const struct dwarf_file *file, const char *format, ...);
 
 /* ---- file.c: sections and unit headers of one file ---- */
 

@@ -192,8 +192,9 @@ static uint32_t make(struct subjects *s, struct die_place place)
         struct die die;
         if (step == CHAIN_LIMIT || !die_at(view, place.offset, &die)) {
             dwarf_problem_note(s->problems, DWARF_PROBLEM_REFERENCE, FW_ERR_CORRUPT, place.offset,
-                               view->file, step == CHAIN_LIMIT ? "references go in a circle"
-                                                               : "no entry where one is referred to");
+                               view->file,
+                               step == CHAIN_LIMIT ? "references go in a circle"
+                                                   : "no entry where one is referred to");
             break;
         }
         end = place;
@@ -206,9 +207,9 @@ static uint32_t make(struct subjects *s, struct die_place place)
     }
     subject.die = identity(&end);
     s->items[s->count] = subject;
-    s->places[s->count] = (struct subject_place){
-        end.unit, end.offset,
-        subject.name && !subject.linkage && is_c_plus_plus(view->root->language)};
+    s->places[s->count] = (struct subject_place){end.unit, end.offset,
+                                                 subject.name && !subject.linkage &&
+                                                     is_c_plus_plus(view->root->language)};
     return (uint32_t)s->count++;
 }
 
@@ -259,9 +260,8 @@ uint32_t subject_of_reference(struct subjects *s, uint16_t form, uint64_t value,
         return find_near(s, (uint32_t)value);
     struct die_place place;
     if (!form_reference(s->view, form, value, &place)) {
-        dwarf_problem_note(s->problems, DWARF_PROBLEM_REFERENCE, FW_ERR_CORRUPT, die,
-                           s->view->file, "a reference to 0x%llx leads nowhere",
-                           (unsigned long long)value);
+        dwarf_problem_note(s->problems, DWARF_PROBLEM_REFERENCE, FW_ERR_CORRUPT, die, s->view->file,
+                           "a reference to 0x%llx leads nowhere", (unsigned long long)value);
         return DWARF_NONE;
     }
     return place.unit == s->view->unit ? subject_of_die(s, place.offset) : find_far(s, place);

@@ -3,9 +3,7 @@
 
 static uint64_t highest_address(const struct view *view)
 {
-    return view->address_size == 8   ? UINT64_MAX
-           : view->address_size == 4 ? UINT32_MAX
-                                     : UINT16_MAX;
+    return view->address_size == 8 ? UINT64_MAX : view->address_size == 4 ? UINT32_MAX : UINT16_MAX;
 }
 
 static bool is_code(struct range_reader *reader, const struct view *view, uint64_t lo)
@@ -78,7 +76,7 @@ static void read_old(struct range_reader *reader, const struct view *view, uint6
         else if (hi < lo)
             bad_list(reader, view, die, "an inverted range", offset);
         else if (base < all - 1 && lo < all - 1) /* dead as a whole otherwise */
-            range_add(reader, view, (base + lo) & all, (base + hi - 1 & all) + 1);
+            range_add(reader, view, (base + lo) & all, ((base + hi - 1) & all) + 1);
     }
 }
 
@@ -171,8 +169,7 @@ void range_read_die(struct range_reader *reader, const struct view *view, const 
 {
     uint64_t lo = 0, hi;
     if (die_has(die, SLOT_RANGES)) {
-        range_read_list(reader, view, die->form[SLOT_RANGES], die->value[SLOT_RANGES],
-                        die->offset);
+        range_read_list(reader, view, die->form[SLOT_RANGES], die->value[SLOT_RANGES], die->offset);
         return;
     }
     if (!die_has(die, SLOT_LOW_PC) || !die_has(die, SLOT_HIGH_PC))

@@ -19,7 +19,7 @@ struct range_list { /* grows in an arena: what it grew out of is left there */
 struct range_reader {
     const struct dwarf_options *options;
     struct dwarf_problems *problems;
-    size_t last;         /* the code range that the last one was found in */
+    size_t last; /* the code range that the last one was found in */
     struct range_list *list;
     bool no_memory;
 };

@@ -25,7 +25,8 @@ static void read_bases(struct view *view, const struct die *die, struct unit_roo
                                  ? die->value[SLOT_STR_OFFSETS_BASE]
                                  : unit->str_offsets.offset + header_size(view, 0, 8, 16);
     root->has_addr_base = die_has(die, SLOT_ADDR_BASE);
-    root->addr_base = root->has_addr_base ? die->value[SLOT_ADDR_BASE] : header_size(view, 0, 8, 16);
+    root->addr_base =
+        root->has_addr_base ? die->value[SLOT_ADDR_BASE] : header_size(view, 0, 8, 16);
     root->rnglists_base = die_has(die, SLOT_RNGLISTS_BASE)
                               ? die->value[SLOT_RNGLISTS_BASE]
                               : unit->rnglists.offset + header_size(view, 0, 12, 20);
@@ -38,9 +39,9 @@ static void read_bases(struct view *view, const struct die *die, struct unit_roo
 
 static void read_code(const struct view *view, const struct die *die, struct unit_root *root)
 {
-    root->has_low_pc = die_has(die, SLOT_LOW_PC) &&
-                       form_address(view, die->form[SLOT_LOW_PC], die->value[SLOT_LOW_PC],
-                                    &root->low_pc);
+    root->has_low_pc =
+        die_has(die, SLOT_LOW_PC) &&
+        form_address(view, die->form[SLOT_LOW_PC], die->value[SLOT_LOW_PC], &root->low_pc);
     if (die_has(die, SLOT_HIGH_PC)) {
         root->high_is_length = !form_is_address(die->form[SLOT_HIGH_PC]);
         root->high_pc = die->value[SLOT_HIGH_PC];

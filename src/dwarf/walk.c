@@ -94,17 +94,16 @@ static struct context add_function(struct walk *w, const struct die *die)
     if (!grow(w, &u->functions, &w->function_capacity, u->function_count, sizeof *u->functions))
         return none;
     struct dwarf_function *f = &u->functions[u->function_count];
-    *f = (struct dwarf_function){.first_range = (uint32_t)first,
-                                 .range_count = (uint32_t)(w->list.count - first),
-                                 .entry = w->list.items[first].lo,
-                                 .first_inline = (uint32_t)u->inline_count,
-                                 .first_call = (uint32_t)u->call_count,
-                                 .die = die->offset,
-                                 .artificial = die_has(die, SLOT_ARTIFICIAL) &&
-                                               die->value[SLOT_ARTIFICIAL],
-                                 .trampoline = die_has(die, SLOT_TRAMPOLINE),
-                                 .all_tail_calls = die_has(die, SLOT_ALL_CALLS) &&
-                                                   die->value[SLOT_ALL_CALLS]};
+    *f = (struct dwarf_function){
+        .first_range = (uint32_t)first,
+        .range_count = (uint32_t)(w->list.count - first),
+        .entry = w->list.items[first].lo,
+        .first_inline = (uint32_t)u->inline_count,
+        .first_call = (uint32_t)u->call_count,
+        .die = die->offset,
+        .artificial = die_has(die, SLOT_ARTIFICIAL) && die->value[SLOT_ARTIFICIAL],
+        .trampoline = die_has(die, SLOT_TRAMPOLINE),
+        .all_tail_calls = die_has(die, SLOT_ALL_CALLS) && die->value[SLOT_ALL_CALLS]};
     uint64_t entry;
     if (die_has(die, SLOT_ENTRY_PC)) { /* an address, or an offset from the lowest one */
         uint16_t form = die->form[SLOT_ENTRY_PC];
@@ -258,9 +257,8 @@ static uint64_t skip_children(struct walk *w, uint64_t at)
         uint64_t offset = at;
         const struct abbrev *abbrev = read_code(w->view, &at);
         if (!abbrev || abbrev->kind == DIE_BAD) {
-            dwarf_problem_note(w->problems,
-                               abbrev ? DWARF_PROBLEM_ABBREV : DWARF_PROBLEM_UNIT, FW_ERR_CORRUPT,
-                               offset, w->view->file,
+            dwarf_problem_note(w->problems, abbrev ? DWARF_PROBLEM_ABBREV : DWARF_PROBLEM_UNIT,
+                               FW_ERR_CORRUPT, offset, w->view->file,
                                abbrev ? "no such abbreviation" : "the unit ends too early");
             return 0;
         }
@@ -386,9 +384,8 @@ static void walk_tree(struct walk *w, uint64_t at)
         case DIE_JUMP:
         case DIE_ABSTRACT:
             at = skip_attributes(w, abbrev, at);
-            to = (abbrev->kind != DIE_TYPE || !w->enter_types) && at
-                     ? sibling_of(view, abbrev, at)
-                     : 0;
+            to = (abbrev->kind != DIE_TYPE || !w->enter_types) && at ? sibling_of(view, abbrev, at)
+                                                                     : 0;
             if (to)
                 at = to;
             else if (at)
