@@ -22,6 +22,7 @@ enum {
 
 struct context { /* what the children of a DIE belong to */
     uint32_t function, inlined;
+    bool local; /* inside of a function, with code or without */
 };
 
 struct later { /* a nested function that is read when its parent is done */
@@ -85,7 +86,7 @@ static uint32_t origin_of(struct walk *w, const struct die *die)
 
 static struct context add_function(struct walk *w, const struct die *die)
 {
-    const struct context none = {DWARF_NONE, DWARF_NONE};
+    const struct context none = {DWARF_NONE, DWARF_NONE, true};
     struct dwarf_unit *u = w->result;
     size_t first = w->list.count;
     range_read_die(&w->ranges, w->view, die);
@@ -113,7 +114,7 @@ static struct context add_function(struct walk *w, const struct die *die)
             f->entry = entry;
     }
     f->subject = subject_of_die(w->subjects, die->offset);
-    return (struct context){(uint32_t)u->function_count++, DWARF_NONE};
+    return (struct context){(uint32_t)u->function_count++, DWARF_NONE, true};
 }
 
 static struct context add_inline(struct walk *w, const struct die *die)
@@ -132,7 +133,7 @@ static struct context add_inline(struct walk *w, const struct die *die)
                               .call_line = small_value(die, SLOT_CALL_LINE),
                               .call_column = small_value(die, SLOT_CALL_COLUMN)};
     u->functions[w->context.function].inline_count++;
-    return (struct context){w->context.function, (uint32_t)u->inline_count++};
+    return (struct context){w->context.function, (uint32_t)u->inline_count++, true};
 }
 
 static void add_call(struct walk *w, const struct die *die)
@@ -365,7 +366,7 @@ static void walk_tree(struct walk *w, uint64_t at)
 {
     const struct view *view = w->view;
     w->depth = 0;
-    w->context = (struct context){DWARF_NONE, DWARF_NONE};
+    w->context = (struct context){DWARF_NONE, DWARF_NONE, false};
     do {
         uint64_t offset = at, to;
         const struct abbrev *abbrev = read_code(view, &at);
@@ -382,14 +383,19 @@ static void walk_tree(struct walk *w, uint64_t at)
         case DIE_LEAF: at = skip_attributes(w, abbrev, at); break;
         case DIE_TYPE:
         case DIE_JUMP:
-        case DIE_ABSTRACT:
             at = skip_attributes(w, abbrev, at);
-            to = (abbrev->kind != DIE_TYPE || !w->enter_types) && at ? sibling_of(view, abbrev, at)
-                                                                     : 0;
+            to = at && (abbrev->kind == DIE_JUMP || !(w->enter_types || w->context.local))
+                     ? sibling_of(view, abbrev, at)
+                     : 0;
             if (to)
                 at = to;
             else if (at)
                 at = enter(w, abbrev, at, w->context);
+            break;
+        case DIE_ABSTRACT:
+            at = skip_attributes(w, abbrev, at);
+            if (at)
+                at = enter(w, abbrev, at, (struct context){DWARF_NONE, DWARF_NONE, true});
             break;
         case DIE_ENTER:
             at = skip_attributes(w, abbrev, at);
