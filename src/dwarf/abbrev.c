@@ -112,9 +112,9 @@ static uint8_t slot_of(uint64_t tag, uint64_t attribute)
     case DW_TAG_interface_type:
     case DW_TAG_enumeration_type:
     case DW_TAG_namespace:
-    case DW_TAG_module:
+    case DW_TAG_module: /* for the scopes of names */
         return attribute == DW_AT_name              ? SLOT_NAME
-               : attribute == DW_AT_abstract_origin ? SLOT_ORIGIN /* extension namespaces, LTO */
+               : attribute == DW_AT_abstract_origin ? SLOT_ORIGIN
                : attribute == DW_AT_specification   ? SLOT_SPECIFICATION
                                                     : SLOT_NONE;
     default: return SLOT_NONE;

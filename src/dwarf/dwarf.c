@@ -122,7 +122,8 @@ fw_error dwarf_unit_read(const struct dwarf *dwarf, size_t unit,
     set_line_input(&view, options, result);
     struct subjects subjects;
     if (!subjects_begin(&subjects, &view, arena, problems) ||
-        !walk_unit(&view, options, arena, &subjects, result, problems))
+        !walk_unit(&view, options, arena, &subjects, result, problems) ||
+        !subjects_qualify(&subjects))
         return FW_ERR_MEMORY;
     result->subjects = subjects.items;
     result->subject_count = subjects.count;
