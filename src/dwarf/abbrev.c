@@ -278,8 +278,12 @@ static struct abbrev_table *compile(const struct dwarf_file *file, const struct 
     struct abbrev_table *table = calloc(1, sizeof *table);
     if (!table)
         return NULL;
-    while (compile_one(&c))
+    /* Tables do not overlap in files that mean well; in others the sum of them all is bounded. */
+    uint64_t used = atomic_load(&file->abbrev_used), limit = (uint64_t)data.size * 8 + 65536;
+    while (used + reader_offset(&c.r) - slot->offset < limit && compile_one(&c))
         ;
+    atomic_fetch_add(&((struct dwarf_file *)(uintptr_t)file)->abbrev_used,
+                     reader_offset(&c.r) - (c.r.failed ? 0 : slot->offset));
     if (c.r.failed) {
         table->broken.code = FW_ERR_TRUNCATED;
         table->broken.place = reader_offset(&c.r);

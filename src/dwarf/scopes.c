@@ -11,7 +11,11 @@
 
 #include <stdlib.h>
 
-enum { SCOPE_LIMIT = 256, LONGEST_NAME = 64 * 1024 };
+enum {
+    SCOPE_LIMIT = 256,
+    LONGEST_NAME = 64 * 1024,
+    FAR_BYTES = 16 << 20 /* of other units that are scanned for one, and 16 times its own size */
+};
 
 struct wanted {
     const struct unit *unit;
@@ -155,6 +159,7 @@ static bool scan_all(struct subjects *s, struct wanted *wanted, size_t count)
     if (!scan)
         return false;
     scan->subjects = s;
+    uint64_t budget = FAR_BYTES + (s->view->end - s->view->start) * 16;
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && wanted[end].unit == wanted[i].unit; end++)
             ;
@@ -162,6 +167,10 @@ static bool scan_all(struct subjects *s, struct wanted *wanted, size_t count)
             scan->view = *s->view;
         else if (!view_open(&scan->view, wanted[i].unit, NULL))
             return false;
+        uint64_t bytes = wanted[end - 1].offset - scan->view.start;
+        if (bytes > budget && wanted[i].unit != s->view->unit)
+            continue;
+        budget -= bytes < budget ? bytes : budget;
         if (!scan_unit(scan, wanted + i, end - i))
             return false;
     }

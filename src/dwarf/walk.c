@@ -18,6 +18,7 @@
 
 enum {
     DEPTH_LIMIT = 1024,
+    RANGES_FOR_ALL = 4096,
     LATER_LIMIT = 64 /* functions nested in functions nested in functions */
 };
 
@@ -368,7 +369,10 @@ bool walk_unit(const struct view *view, const struct dwarf_options *options, str
     w->subjects = subjects;
     w->problems = problems;
     w->list.arena = arena;
-    w->ranges = (struct range_reader){.options = options, .problems = problems, .list = &w->list};
+    w->ranges = (struct range_reader){.options = options,
+                                      .problems = problems,
+                                      .budget = RANGES_FOR_ALL + (view->end - view->start) * 16,
+                                      .list = &w->list};
     w->calls = options->calls;
     w->enter_types = code_in_types(view->root->language);
     walk_tree(w, view->unit->first_die);
