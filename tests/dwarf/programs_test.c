@@ -424,7 +424,8 @@ static void versions_and_formats(void **state)
             snprintf(what, sizeof what, "%s %s", compilers[i].cc, flags[k]);
             assert_true(strlen(ours) > 100);
             same_text(what, theirs, ours);
-            check_names("program", o);
+            if (!strstr(flags[k], "-g1")) /* which leaves scopes out */
+                check_names("program", o);
             free(ours);
             free(theirs);
             close_all(o);
