@@ -21,15 +21,15 @@ static const char *text(const struct view *view, const struct die *die, enum die
 static void read_bases(struct view *view, const struct die *die, struct unit_root *root)
 {
     const struct unit *unit = view->unit;
-    root->str_offsets_base = die_has(die, SLOT_STR_OFFSETS_BASE)
-                                 ? die->value[SLOT_STR_OFFSETS_BASE]
-                                 : unit->str_offsets.offset + header_size(view, 0, 8, 16);
+    root->str_offsets_base = unit->str_offsets_start + (die_has(die, SLOT_STR_OFFSETS_BASE)
+                                                            ? die->value[SLOT_STR_OFFSETS_BASE]
+                                                            : header_size(view, 0, 8, 16));
     root->has_addr_base = die_has(die, SLOT_ADDR_BASE);
     root->addr_base =
         root->has_addr_base ? die->value[SLOT_ADDR_BASE] : header_size(view, 0, 8, 16);
-    root->rnglists_base = die_has(die, SLOT_RNGLISTS_BASE)
-                              ? die->value[SLOT_RNGLISTS_BASE]
-                              : unit->rnglists.offset + header_size(view, 0, 12, 20);
+    root->rnglists_base =
+        unit->rnglists_start + (die_has(die, SLOT_RNGLISTS_BASE) ? die->value[SLOT_RNGLISTS_BASE]
+                                                                 : header_size(view, 0, 12, 20));
     if (die_has(die, SLOT_GNU_RANGES_BASE))
         root->ranges_base = die->value[SLOT_GNU_RANGES_BASE];
     view->str_offsets_base = root->str_offsets_base;
@@ -126,13 +126,12 @@ bool view_open(struct view *view, const struct unit *unit, const struct view *sk
     view->root = root;
     view->str_offsets_base = root->str_offsets_base;
     view->rnglists_base = root->rnglists_base;
-    view->ranges_base = root->ranges_base;
     view->low_pc = root->low_pc;
     if (root->has_addr_base || !skeleton)
         view->addr_base = root->addr_base;
     if (skeleton) {
         view->low_pc = skeleton->root->low_pc;
-        view->ranges_base = skeleton->root->ranges_base;
+        view->ranges_base = skeleton->root->ranges_base; /* counts in the split unit alone */
     }
     return true;
 }
