@@ -1,1 +1,2 @@
 # Tests of src/symbolicate.
+fw_symbols_test(find_files symbolicate/find_test.c object/fixture.c)
