@@ -44,3 +44,8 @@ bool object_debugaltlink(struct object *object, const char **path, struct span *
 {
     return elf_debugaltlink(object, path, build_id);
 }
+
+struct span object_supplementary_id(struct object *object)
+{
+    return elf_supplementary_id(object);
+}

@@ -168,6 +168,7 @@ fw_error elf_code_ranges(struct object *object, const struct object_range **rang
 void elf_function_starts(struct object *object, bool (*each)(void *context, uint64_t vaddr),
                          void *context);
 bool elf_debugaltlink(struct object *object, const char **path, struct span *build_id);
+struct span elf_supplementary_id(struct object *object);
 
 /* sections.c */
 /* What a section holds and how to unpack it. */

@@ -144,4 +144,17 @@ void object_unwind_image(struct object *object, struct object *debug, struct unw
 fw_error object_find_debug(const struct object *object, const char *path, const char *root,
                            const char *const *dirs, struct object **debug, struct fw_failure *why);
 
+/* The same, telling of every place that is looked at: `outcome` is NULL for the file that is taken,
+ * OBJECT_NO_FILE, or what speaks against the file that is there. FW_OK, FW_ERR_NOT_FOUND or
+ * FW_ERR_MEMORY. */
+#define OBJECT_NO_FILE "no such file"
+typedef void (*object_place_call)(void *context, const char *path, const char *outcome);
+fw_error object_find_debug_told(const struct object *object, const char *path, const char *root,
+                                const char *const *dirs, object_place_call place, void *context,
+                                struct object **debug);
+/* NULL when `candidate` proves to belong to `object`, else what speaks against it. `crc`: that of a
+ * .gnu_debuglink, which the file must have; NULL: it must have the same build id. */
+const char *object_mismatch(const struct object *object, const struct object *candidate,
+                            const uint32_t *crc);
+
 #endif

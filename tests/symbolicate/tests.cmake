@@ -18,3 +18,4 @@ list(TRANSFORM fw_tail_programs REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE fw_tail
 list(JOIN fw_tail_strings "," fw_tail_strings)
 target_compile_definitions(test_symbolicate_tail PRIVATE "TAIL_PROGRAMS=${fw_tail_strings}")
 add_dependencies(test_symbolicate_tail program_tail_calls)
+fw_symbols_test(find_files symbolicate/find_test.c object/fixture.c)
