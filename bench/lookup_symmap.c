@@ -1,5 +1,5 @@
-/* lookup.*, our side: MAP ADDRESSES measures lookups of link-time addresses with all inline frames in
- * a symbol map. */
+/* lookup.*, our side: MAP ADDRESSES measures lookups of link-time addresses with all inline frames
+ * in a symbol map. */
 #include "lookup.h"
 #include "symmap/symmap.h"
 
