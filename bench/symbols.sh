@@ -43,7 +43,7 @@ peers_built() {
 
 # dwarf_bytes FILE: of all its debug sections.
 dwarf_bytes() {
-    llvm-readelf-19 -SW "$1" 2>/dev/null | python3 "$here/inputs/dwarf_bytes.py"
+    llvm-size-19 -A "$1" 2>/dev/null | awk '/debug_/ { bytes += $2 } END { print bytes }'
 }
 
 # size SIDE FILE: the size of a file in MB as the one number of a side.

@@ -1,5 +1,5 @@
-"""addresses.py FILE COUNT: COUNT link-time addresses in the code of an ELF file, drawn by lot, the same
-on every run; one hexadecimal number a line.
+"""addresses.py FILE COUNT: COUNT link-time addresses in the code of an ELF file, all different, drawn by
+lot but the same on every run; one hexadecimal number a line.
 
 Code is where functions of the symbol table lie: padding between sections and stubs of the linker are
 no question that anybody asks.
@@ -47,8 +47,7 @@ def main():
     ranges = functions(data)
     ends = list(itertools.accumulate(high - low for low, high in ranges))
     lot = random.Random(42)
-    for _ in range(int(sys.argv[2])):
-        place = lot.randrange(ends[-1])
+    for place in lot.sample(range(ends[-1]), min(int(sys.argv[2]), ends[-1])):
         i = bisect.bisect_right(ends, place)
         low, high = ranges[i]
         print(hex(high - (ends[i] - place)))

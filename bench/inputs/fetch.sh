@@ -86,10 +86,10 @@ make_program() {
 }
 
 make_big() {
-    "$0" . ceph
-    [ -s ceph.debug ] || return 1
-    python3 "$here/repeat.py" ceph.debug big.debug 3200000000
-    python3 "$here/repeat.py" --dsym ceph.debug big.dSYM 4600000000
+    sh "$here/fetch.sh" . ceph && [ -s ceph.debug ] &&
+        cc -O2 "$here/repeat.c" -o repeat &&
+        ./repeat ceph.debug big.debug 3200000000 &&
+        ./repeat --dsym ceph.debug big.dSYM 4600000000
 }
 
 for input in "$@"; do
