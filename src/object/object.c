@@ -154,6 +154,7 @@ void object_close(struct object *object)
     if (!object)
         return;
     object_close(object->minidebug);
+    elf_debug_free(object->debug);
     for (size_t i = 0; i < object->section_count; i++)
         free(object->sections[i].inflated);
     free(object->sections);

@@ -33,7 +33,8 @@ struct object_segment { /* a PT_LOAD */
 
 struct object_section {
     const char *name;
-    uint64_t vaddr, offset, size; /* size as stored in the file */
+    uint64_t vaddr; /* in relocatable objects a made-up one: code from 0 on, no two overlap */
+    uint64_t offset, size; /* size as stored in the file */
     uint32_t type, index;
     uint64_t flags;
 };

@@ -342,8 +342,7 @@ struct symbols *symbols_build(struct object *object, struct object *debug)
     struct symbols *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    /* Addresses in a relocatable file are section offsets: they name nothing by themselves. */
-    if (object->e_type == ET_REL || object->e_type == ET_CORE)
+    if (object->e_type == ET_CORE)
         return s;
     struct collector c = {0};
     collect_from(&c, object);
