@@ -169,8 +169,7 @@ lookup() {
     done
 }
 
-# cold NAME COUNT TURNS: one run of the command, nothing known before. A cache below /dev/null cannot
-# be made, so nothing is left from the last run.
+# cold NAME COUNT TURNS: one run of the command, nothing known before but what the system has cached.
 cold() {
     f=cli.cold.$2
     [ "$1" = ceph ] || f=cli.cold.$1.$2
@@ -180,7 +179,7 @@ cold() {
     file=$inputs/$1.debug
     list=$inputs/$1.addresses.$2
     [ -e "$list" ] || list=$inputs/$1.addresses
-    turns "$3" "$f=$bin/bench_wall -i $list env XDG_CACHE_HOME=/dev/null $tool symbolicate -a -f -i -e $file" \
+    turns "$3" "$f=$bin/bench_wall -i $list $tool symbolicate --no-cache -a -f -i -e $file" \
         "$f.llvm=$bin/bench_wall -i $list llvm-symbolizer-19 --no-demangle --inlines --functions=linkage --obj=$file" \
         "$f.gimli=$bin/bench_wall -i $list $peers/bin/addr2line -a -f -i -e $file" \
         "$f.elfutils=$bin/bench_wall -i $list eu-addr2line -a -f -i -e $file"
@@ -218,7 +217,7 @@ with_map() {
     made "$out.gsym" llvm-gsymutil-19 --quiet --num-threads=2 --convert "$inputs/ceph.debug" -o "$out.gsym" || :
     # gsymutil wants the file beside each address.
     sed "s|\$| $out.gsym|" "$list" >"$results/gsym-addresses"
-    turns 5 "$f=$bin/bench_wall -i $list $tool symbolicate -a -f -i --map $out.map" \
+    turns 5 "$f=$bin/bench_wall -i $list $tool symbolicate --no-cache -a -f -i -e $out.map" \
         "$f.gsym=$bin/bench_wall -i $results/gsym-addresses llvm-gsymutil-19 --addresses-from-stdin"
     figure "$f" ms "$f" gsymutil "$f.gsym"
     limit "$f" ms "$f" 1000

@@ -63,20 +63,15 @@ def addr2line(program, path, addresses, cache):
     return {address: frames_of(frames) for address, frames in answers.items()}
 
 
-def ours(framewalk, reader, path, arch, addresses, cache):
-    """Our converter and the map's reader; never from the cache."""
-    os.makedirs(cache, exist_ok=True)
-    symbol_map = os.path.join(cache, "map")
-    command = [framewalk, "convert", path, "-o", symbol_map] + (["--arch", arch] if arch else [])
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=600)
+def ours(framewalk, path, arch, addresses):
+    """The command, as people run it but without a cache of maps; never from our own cache."""
+    command = [framewalk, "symbolicate", "--json", "--no-demangle", "--no-cache"] + (
+        ["--arch", arch] if arch else []) + [path]
     text = "".join(f"{address:#x}\n" for address in addresses)
-    result = subprocess.run([reader, symbol_map], input=text.encode(), stdout=subprocess.PIPE, check=True)
-    answers, frames = {}, None
-    for line in result.stdout.decode("utf-8", "surrogateescape").split("\n"):
-        if "\t" not in line:
-            if line:
-                frames = answers.setdefault(int(line, 16), [])
-        else:
-            function, path, number, _ = line.split("\t")
-            frames.append((function, path, int(number)))
-    return {address: frames_of(frames) for address, frames in answers.items()}
+    result = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, check=True, timeout=600)
+    answers = {}
+    for line in result.stdout.decode("utf-8", "surrogateescape").splitlines():
+        entry = json.loads(line)
+        answers[int(entry["address"], 16)] = frames_of(
+            [(f.get("mangled", f.get("function", "")), f.get("file", ""), f.get("line", 0)) for f in entry["frames"]])
+    return answers

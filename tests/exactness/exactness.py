@@ -103,7 +103,7 @@ def compare_input(name, options, tally):
     with open(os.path.join(options.inputs, name + ".addresses"), encoding="ascii") as file:
         addresses = [int(line, 16) for line in file][:options.count]
     theirs = answers.llvm(path, None, addresses, options.cache)
-    ours = answers.ours(options.framewalk, options.reader, path, None, addresses, options.cache)
+    ours = answers.ours(options.framewalk, path, None, addresses)
     differences = tally.compare("", addresses, ours, theirs, Names(path, None).same_place)
     second = second_opinions(path, differences, options.cache, options.peers) if options.second else {}
     write(os.path.join(options.cache, name + ".differences"), differences, second)
@@ -117,7 +117,7 @@ def compare_macho(folder, options, tally):
             label = f"{os.path.relpath(path, folder)} ({arch})"
             theirs = answers.llvm(path, arch, addresses, options.cache)
             try:
-                ours = answers.ours(options.framewalk, options.reader, path, arch, addresses, options.cache)
+                ours = answers.ours(options.framewalk, path, arch, addresses)
             except subprocess.SubprocessError as error:
                 if any(theirs.values()):
                     print(f"{label}: {error}", file=sys.stderr)
@@ -139,7 +139,6 @@ def main():
     parser.add_argument("input", nargs="+")
     options = parser.parse_args()
     options.framewalk = os.path.join(options.build, "src/framewalk")
-    options.reader = os.path.join(options.build, "tests/exactness_answers")
     tallies = {}
     for name in options.input:
         tally = tallies.setdefault(name.partition(":")[0], Tally())
