@@ -214,6 +214,8 @@ static fw_error parse_sections(struct object *object, const struct elf_header *h
                 object->sections[i].view.name = (const char *)strings.data + names[i];
     }
     free(names);
+    if (object->e_type == ET_REL)
+        elf_layout(object);
     return FW_OK;
 }
 

@@ -72,6 +72,8 @@ struct object {
     struct elf_dynamic dynamic;
     struct span build_id;
 
+    struct elf_debug *debug; /* debug_sections_elf.h; owned, NULL until first used */
+
     struct object *minidebug; /* owned */
     bool minidebug_tried;
     bool no_memory;                      /* what is missing may be there: see object_lacks_memory */
@@ -146,7 +148,38 @@ void elf_read_dynamic(struct object *object);
 /* elf_notes.c: finds object->build_id. */
 void elf_find_build_id(struct object *object);
 
+/* elf_layout.c: gives the sections of a relocatable file addresses of their own. */
+void elf_layout(struct object *object);
+
+/* debug_sections_elf.c, code_places_elf.c: debug_sections.h for ELF. */
+struct elf_debug;
+struct object_inflation;
+struct object_range;
+struct elf_debug *elf_debug_of(struct object *object); /* NULL when memory ran out */
+void elf_debug_free(struct elf_debug *debug);
+fw_error elf_debug_section(struct object *object, const char *name, bool dwo, struct span *data,
+                           struct fw_failure *why);
+size_t elf_inflations(struct object *object, const char *const *names, size_t count, bool dwo,
+                      struct object_inflation *list, size_t room);
+void elf_inflations_take(struct object *object, struct object_inflation *list, size_t count);
+/* .eh_frame with its relocations applied. */
+fw_error elf_eh_frame(struct object *object, struct unwind_section *section);
+fw_error elf_code_ranges(struct object *object, const struct object_range **ranges, size_t *count);
+void elf_function_starts(struct object *object, bool (*each)(void *context, uint64_t vaddr),
+                         void *context);
+bool elf_debugaltlink(struct object *object, const char **path, struct span *build_id);
+struct span elf_supplementary_id(struct object *object);
+
 /* sections.c */
+/* What a section holds and how to unpack it. */
+struct elf_packed {
+    object_inflate codec; /* NULL: it is not compressed */
+    uint64_t size;        /* inflated */
+    struct span data;
+};
+/* FW_ERR_CORRUPT when its header is none or claims what cannot be; FW_ERR_UNSUPPORTED. */
+fw_error elf_section_packed(const struct object *object, const struct elf_section *section,
+                            struct elf_packed *packed, struct fw_failure *why);
 struct elf_section *elf_section_named(const struct object *object, const char *name);
 /* The stored bytes of a section; empty for SHT_NOBITS and when they lie beyond the end. */
 struct span elf_section_bytes(const struct object *object, const struct elf_section *section);

@@ -177,6 +177,8 @@ fw_error object_symbols(struct object *object, bool dynamic,
         };
         if (symbol.thumb)
             symbol.vaddr &= ~(uint64_t)1;
+        if (object->e_type == ET_REL && symbol.section < object->section_count)
+            symbol.vaddr += object->sections[symbol.section].view.vaddr;
         if (!each(context, &symbol))
             break;
     }

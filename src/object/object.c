@@ -154,6 +154,7 @@ void object_close(struct object *object)
     if (!object)
         return;
     object_close(object->minidebug);
+    elf_debug_free(object->debug);
     for (size_t i = 0; i < object->section_count; i++)
         free(object->sections[i].inflated);
     free(object->sections);
@@ -216,6 +217,13 @@ bool object_is_big_endian(const struct object *object)
 bool object_is_truncated(const struct object *object)
 {
     return object->truncated;
+}
+
+bool object_maps(const struct object *object, const void *data, size_t size)
+{
+    uintptr_t from = (uintptr_t)object->file.data, at = (uintptr_t)data;
+    return object->owned == OBJECT_BYTES_MAPPED && at >= from && at - from <= object->file.size &&
+           size <= object->file.size - (at - from);
 }
 
 bool object_lacks_memory(const struct object *object)

@@ -342,8 +342,7 @@ struct symbols *symbols_build(struct object *object, struct object *debug)
     struct symbols *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    /* Addresses in a relocatable file are section offsets: they name nothing by themselves. */
-    if (object->e_type == ET_REL || object->e_type == ET_CORE)
+    if (object->e_type == ET_CORE)
         return s;
     struct collector c = {0};
     collect_from(&c, object);
@@ -384,18 +383,23 @@ size_t symbols_count(const struct symbols *symbols)
     return symbols->count;
 }
 
-bool symbols_lookup(const struct symbols *symbols, uint64_t vaddr, struct symbol_match *match)
+void symbols_at(const struct symbols *symbols, size_t i, struct symbol_match *match)
 {
-    uint32_t i = extents_find(&symbols->index, vaddr);
-    if (i == EXTENT_NONE)
-        return false;
     const struct extent *extent = &symbols->extents[i];
     *match = (struct symbol_match){
         .name = symbols->names[i].text,
         .vaddr = extent->start,
         .size = extent->end - extent->start,
-        .offset = vaddr - extent->start,
         .plt = symbols->names[i].plt,
     };
+}
+
+bool symbols_lookup(const struct symbols *symbols, uint64_t vaddr, struct symbol_match *match)
+{
+    uint32_t i = extents_find(&symbols->index, vaddr);
+    if (i == EXTENT_NONE)
+        return false;
+    symbols_at(symbols, i, match);
+    match->offset = vaddr - match->vaddr;
     return true;
 }
