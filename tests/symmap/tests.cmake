@@ -1,2 +1,3 @@
 # Tests of src/symmap.
 fw_symbols_test(flatten symmap/flatten_test.c)
+fw_symbols_test(flatten_programs symmap/flatten_programs_test.c object/fixture.c)
