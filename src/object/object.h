@@ -87,6 +87,9 @@ bool object_is_big_endian(const struct object *object);
  * that could not be read). Opening succeeds as long as the program headers are whole; what is
  * missing is then absent or FW_ERR_TRUNCATED. A core file cut short is recognised by this. */
 bool object_is_truncated(const struct object *object);
+/* Whether these bytes lie in the file's own read-only mapping: dropped from memory, they are read
+ * again when they are next looked at. */
+bool object_maps(const struct object *object, const void *data, size_t size);
 /* Memory ran out while contents were unpacked: what this object seems to lack may be there. */
 bool object_lacks_memory(const struct object *object);
 uint64_t object_entry(const struct object *object);
