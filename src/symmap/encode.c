@@ -95,7 +95,8 @@ static bool flatten_piece(const struct subject_function *f, const struct merge_p
                             .context = own ? e->same[row->context] : 0,
                             .file = row->file == CODE_NONE ? 0 : files[row->file],
                             .line = row->line,
-                            .column = f->columns ? row->column : 0};
+                            .column =
+                                f->columns && unit->columns ? unit->columns[row - unit->rows] : 0};
         if (hi > lo && !add_row(e, &flat))
             return false;
         lo = hi > lo ? hi : lo;
@@ -126,17 +127,27 @@ static bool prepare_contexts(struct subject_function *f, size_t count)
     return true;
 }
 
+/* Subject of a context other than 0; NULL when nothing is known of it. */
+static const struct code_subject *subject_of(const struct subject_function *f, uint32_t context)
+{
+    uint32_t subject = f->contexts[context - 1].subject;
+    return subject == CODE_NONE ? NULL : &f->unit->subjects[subject];
+}
+
 static uint32_t line_of(const struct subject_function *f, uint32_t context)
 {
-    return context ? f->unit->subjects[f->contexts[context - 1].subject].decl_line : f->named->line;
+    if (!context)
+        return f->named->line;
+    const struct code_subject *subject = subject_of(f, context);
+    return subject ? subject->decl_line : 0;
 }
 
 static uint32_t file_of(const struct subject_function *f, uint32_t context)
 {
     if (!context)
         return f->named->file;
-    uint32_t file = f->unit->subjects[f->contexts[context - 1].subject].decl_file;
-    return file == CODE_NONE ? 0 : f->files[file];
+    const struct code_subject *subject = subject_of(f, context);
+    return !subject || subject->decl_file == CODE_NONE ? 0 : f->files[subject->decl_file];
 }
 
 /* How a file is said where `usual` is the default; both 0 or number + 1. */
@@ -152,7 +163,8 @@ static bool add_node(struct subject_function *f, uint32_t context, bool pass)
     const struct code_context *c = &f->contexts[context - 1];
     uint32_t place = (uint32_t)(f->chunk->size - f->head);
     uint32_t file = c->call_file == CODE_NONE ? 0 : f->files[c->call_file];
-    struct node node = {.subject = f->subjects[c->subject],
+    struct node node = {.subject = c->subject == CODE_NONE ? f->input->names->unknown_subject
+                                                           : f->subjects[c->subject],
                         .back = c->parent ? place - f->encoder->place[c->parent] : 0,
                         .call_line = c->call_line - line_of(f, c->parent),
                         .call_file = file_code(file, file_of(f, c->parent)),

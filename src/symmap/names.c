@@ -18,7 +18,8 @@ struct helper {
         const char *text;
         uint32_t id;
     } pointer[POINTERS];
-    uint64_t bits; /* of all starts and lengths seen */
+    uint32_t unknown; /* contexts without a subject */
+    uint64_t bits;    /* of all starts and lengths seen */
     bool out_of_memory;
 };
 
@@ -31,6 +32,7 @@ struct work {
     struct intern_keys files, subjects;
     uint32_t *function_id; /* subject ids of merge->functions */
     uint32_t *source_id;   /* string ids of source names, INTERN_NONE */
+    uint32_t unknown_id;   /* subject id of contexts that have none */
     uint32_t identity_id[3];
 };
 
@@ -70,6 +72,7 @@ static void mark_unit(void *context, size_t u, unsigned worker)
     uint32_t *subjects = w->names->subject_number + w->names->first_subject[u];
     uint32_t *files = w->names->file_number + w->names->first_file[u];
     uint64_t bits = 0, base = w->source->identity.base;
+    uint32_t unknown = 0;
     for (size_t i = 0; i < unit->function_count; i++) {
         const struct code_function *f = &unit->functions[i];
         if (!(f->flags & CODE_FUNCTION_LINES_ONLY) && !is_winner(w, u, i))
@@ -77,7 +80,10 @@ static void mark_unit(void *context, size_t u, unsigned worker)
         bits |= (f->lo - base) | (f->hi - base);
         const struct code_context *contexts = unit->contexts + f->first_context;
         for (size_t c = 0; c < f->context_count; c++) {
-            subjects[contexts[c].subject]++;
+            if (contexts[c].subject == CODE_NONE)
+                unknown++;
+            else
+                subjects[contexts[c].subject]++;
             mark_file(files, contexts[c].call_file);
         }
         const struct code_row *rows = unit->rows + f->first_row;
@@ -94,6 +100,7 @@ static void mark_unit(void *context, size_t u, unsigned worker)
         if (subjects[s])
             mark_file(files, unit->subjects[s].decl_file);
     w->helpers[worker].bits |= bits;
+    w->helpers[worker].unknown += unknown;
 }
 
 static uint32_t add_string(struct work *w, struct helper *helper, const char *text)
@@ -251,6 +258,14 @@ static void add_others(struct work *w)
 {
     const struct symmap_identity *identity = &w->source->identity;
     struct helper *helper = &w->helpers[0];
+    uint32_t unknown = 0;
+    for (unsigned i = 0; i < w->names->arena_count; i++)
+        unknown += w->helpers[i].unknown;
+    if (unknown)
+        w->unknown_id = intern_keys_add(&w->subjects, &helper->subjects,
+                                        (uint64_t)add_string(w, helper, NULL) << 32, 0, unknown,
+                                        (uint32_t)w->names->first_subject[w->source->unit_count] +
+                                            w->merge->function_count);
     for (size_t i = 0; i < w->merge->alias_count; i++)
         w->names->alias_id[i] = add_string(w, helper, w->merge->aliases[i].name);
     w->identity_id[0] = add_string(w, helper, identity->object);
@@ -438,7 +453,7 @@ static bool make_sets(struct work *w)
     return intern_strings_init(&w->names->strings,
                                subjects + 2 * files + 2 * functions + w->merge->alias_count + 4) &&
            intern_keys_init(&w->files, files) &&
-           intern_keys_init(&w->subjects, subjects + functions);
+           intern_keys_init(&w->subjects, subjects + functions + 1);
 }
 
 static void find_unit_shift(struct work *w)
@@ -472,6 +487,8 @@ static fw_error run(struct work *w)
     names->string_size = 1; /* the empty one */
     if (!names->string_order || !number_files(w) || !number_subjects(w))
         return FW_ERR_MEMORY;
+    if (w->subjects.items)
+        names->unknown_subject = w->subjects.items[w->unknown_id].number;
     workers_run(w->workers, units, renumber_unit, w);
     renumber_functions(w);
     if (!number_aliases(w))

@@ -24,6 +24,7 @@ struct names {
      * format_subject is file_number[first_file[u] + i], 0 also for files that nothing uses. */
     uint32_t *subject_number, *file_number;
     size_t *first_subject, *first_file;
+    uint32_t unknown_subject;         /* number of the subject of contexts that have none */
     struct names_function *functions; /* as merge->functions */
 
     /* Tables of the file. */

@@ -68,21 +68,23 @@ static void make_function(struct code_unit *unit, const struct model_shape *shap
     }
     for (uint32_t i = 0; i < f->context_count; i++)
         unit->contexts[unit->context_count++] = (struct code_context){
-            .subject = pick((unsigned)unit->subject_count),
+            .subject = pick(20) ? pick((unsigned)unit->subject_count) : (uint32_t)CODE_NONE,
             .parent = pick(3) ? i : pick(i + 1),
             .call_file = pick(4) ? pick((unsigned)unit->file_count) : (uint32_t)CODE_NONE,
             .call_line = pick(6) ? pick(3000) : 0,
             .call_column = pick(200)};
     for (uint64_t offset = 0; offset < hi - lo; offset += (1 + pick(8)) * shape->step) {
         bool none = pick(12) == 0;
-        unit->rows[unit->row_count++] =
-            (struct code_row){.offset = (uint32_t)offset,
-                              .context = pick(f->context_count + 1),
-                              .file = none ? (uint32_t)CODE_NONE : pick((unsigned)unit->file_count),
-                              .line = none || pick(10) == 0 ? 0
-                                      : pick(9)             ? pick(2500)
-                                                            : pick(0x7fffffff),
-                              .column = (uint16_t)pick(100)};
+        unit->rows[unit->row_count++] = (struct code_row){
+            .offset = (uint32_t)offset,
+            .context = pick(f->context_count + 1),
+            .file = none ? (uint32_t)CODE_NONE : pick((unsigned)unit->file_count),
+            .line = none || pick(10) == 0 ? 0
+                    : pick(9)             ? pick(2500)
+                                          : pick(0x7fffffff),
+        };
+        if (unit->columns)
+            unit->columns[unit->row_count - 1] = (uint16_t)pick(100);
         f->row_count++;
     }
     for (unsigned n = shape->calls ? pick(6) : 0; n; n--)
@@ -110,6 +112,8 @@ static void make_unit(struct code_unit *unit, const struct model_shape *shape)
     unit->functions = many(most, sizeof *unit->functions);
     unit->contexts = many(most * (shape->depth + 1), sizeof *unit->contexts);
     unit->rows = many(most * (shape->longest / shape->step + 1), sizeof *unit->rows);
+    if (shape->columns)
+        unit->columns = many(most * (shape->longest / shape->step + 1), sizeof *unit->columns);
     unit->calls = many(most * 6, sizeof *unit->calls);
     for (unsigned n = pick(shape->functions + 1); n; n--) {
         struct code_function *f = &unit->functions[unit->function_count];
@@ -170,6 +174,7 @@ void model_free(struct model *m)
         free(unit->functions);
         free(unit->contexts);
         free(unit->rows);
+        free(unit->columns);
         free(unit->calls);
         free(unit->subjects);
         free(unit->files);
@@ -229,12 +234,13 @@ static size_t collect(const struct model *m, bool lines_only, struct range *list
     return count;
 }
 
+/* The first of those at `lo` that have a name, or (not `named`) the longest of all. */
 static const struct symmap_symbol *symbol_at(const struct model *m, uint64_t lo, bool named)
 {
     const struct symmap_symbol *best = NULL;
     for (size_t i = 0; i < m->source.symbol_count; i++) {
         const struct symmap_symbol *s = &m->symbols[i];
-        if (s->lo == lo && (s->name || !named) && (!best || s->hi >= best->hi))
+        if (s->lo == lo && (s->name || !named) && (!best || (!named && s->hi > best->hi)))
             best = s;
     }
     return best;
@@ -317,7 +323,8 @@ size_t model_frames(const struct model *m, uint64_t offset, struct symmap_frame 
     const struct code_row *row = row_at(from, pc);
     const struct symmap_symbol *named = symbol_at(m, r->lo, true);
     uint32_t file = row ? row->file : (uint32_t)CODE_NONE, at = row && from == r ? row->context : 0;
-    uint32_t number = row ? row->line : 0, column = row && m->source.columns ? row->column : 0;
+    uint32_t number = row ? row->line : 0,
+             column = row && m->source.columns ? from->unit->columns[row - from->unit->rows] : 0;
     size_t count = 0;
     for (;; count++) {
         struct symmap_frame *frame = &frames[count];
@@ -327,7 +334,7 @@ size_t model_frames(const struct model *m, uint64_t offset, struct symmap_frame 
         if (!at)
             break;
         const struct code_context *c = &r->unit->contexts[r->function->first_context + at - 1];
-        frame->name = r->unit->subjects[c->subject].name;
+        frame->name = c->subject == CODE_NONE ? NULL : r->unit->subjects[c->subject].name;
         frame->flags = SYMMAP_FRAME_INLINED;
         file = c->call_file;
         number = c->call_line;
