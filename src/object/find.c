@@ -9,7 +9,7 @@
  * the same; one found by name has the link's CRC-32 and no other build id. A wrong file is worse
  * than none, so whatever cannot be proved is refused and named.
  */
-#include "object/elf_internal.h"
+#include "object/object_internal.h"
 
 #include <limits.h>
 #include <stdio.h>
