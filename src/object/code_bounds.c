@@ -109,6 +109,16 @@ static uint64_t start_of(const struct code_bounds *bounds, const struct code_sta
     return bounds->is_64 ? value : (uint32_t)value;
 }
 
+void code_bounds_each(const struct code_bounds *bounds, bool (*each)(void *context, uint64_t vaddr),
+                      void *context)
+{
+    const struct code_starts *const tables[] = {&bounds->eh_frame_hdr, &bounds->exidx};
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < tables[t]->count; i++)
+            if (!each(context, start_of(bounds, tables[t], i)))
+                return;
+}
+
 static uint64_t first_after(const struct code_bounds *bounds, const struct code_starts *starts,
                             uint64_t vaddr)
 {

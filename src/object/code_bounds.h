@@ -37,6 +37,10 @@ void code_bounds_free(struct code_bounds *bounds);
  * entries that say the same, so that table leaves functions out. */
 bool code_bounds_complete(const struct code_bounds *bounds);
 
+/* Every known start, until `each` returns false. */
+void code_bounds_each(const struct code_bounds *bounds, bool (*each)(void *context, uint64_t vaddr),
+                      void *context);
+
 /* The lowest known function start above `vaddr`; UINT64_MAX when there is none. */
 uint64_t code_bounds_after(const struct code_bounds *bounds, uint64_t vaddr);
 

@@ -26,12 +26,12 @@ static bool no_starts(const struct object *object, object_start_call each, void 
 
 static void close_elf(struct object *object)
 {
+    elf_debug_free(object->elf->debug);
     free(object->elf->segments);
     free(object->elf);
 }
 
 const struct object_format elf_format = {
-    .kind = OBJECT_ELF,
     .versioned_names = true,
     .close = close_elf,
     .symbols = elf_symbols,
@@ -39,6 +39,9 @@ const struct object_format elf_format = {
     .starts = no_starts,
     .unwind_image = elf_unwind_image,
     .arch_name = elf_arch_name,
+    .debug_section = elf_debug_section,
+    .inflations = elf_inflations,
+    .function_starts = elf_function_starts,
 };
 
 bool elf_begin(struct object *object)
@@ -233,6 +236,8 @@ static fw_error parse_sections(struct object *object, const struct elf_header *h
                 object->sections[i].view.name = (const char *)strings.data + names[i];
     }
     free(names);
+    if (object->elf->type == ET_REL)
+        elf_layout(object);
     return FW_OK;
 }
 

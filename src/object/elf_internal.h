@@ -30,6 +30,7 @@ struct elf_file {
     struct elf_segment *segments; /* all program headers */
     size_t segment_count;
     struct elf_dynamic dynamic;
+    struct elf_debug *debug; /* debug_sections_elf.h; owned, NULL until first used */
 };
 
 /* The file header's numbers, with the extensions of section 0 not yet applied. */
@@ -57,6 +58,20 @@ void elf_read_dynamic(struct object *object);
 
 /* elf_notes.c: finds object->build_id. */
 void elf_find_build_id(struct object *object);
+
+/* elf_layout.c: gives the sections of a relocatable file addresses of their own. */
+void elf_layout(struct object *object);
+
+/* debug_sections_elf.c, code_places_elf.c: debug_sections.h for ELF. */
+struct elf_debug *elf_debug_of(struct object *object); /* NULL when memory ran out */
+void elf_debug_free(struct elf_debug *debug);
+fw_error elf_debug_section(struct object *object, const char *name, bool dwo, struct span *data,
+                           struct fw_failure *why);
+size_t elf_inflations(struct object *object, const char *const *names, size_t count, bool dwo,
+                      struct object_inflation *list, size_t room);
+/* .eh_frame with its relocations applied. */
+fw_error elf_eh_frame(struct object *object, struct unwind_section *section);
+void elf_function_starts(struct object *object, object_start_call each, void *context);
 
 /* elf_unwind_image.c */
 void elf_unwind_image(struct object *object, struct object *debug, struct unwind_image *image);

@@ -175,6 +175,8 @@ fw_error elf_symbols(struct object *object, bool dynamic, object_symbol_call eac
         };
         if (symbol.thumb)
             symbol.vaddr &= ~(uint64_t)1;
+        if (object->elf->type == ET_REL && symbol.section < object->section_count)
+            symbol.vaddr += object->sections[symbol.section].view.vaddr;
         if (!each(context, &symbol))
             break;
     }

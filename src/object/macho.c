@@ -67,6 +67,8 @@ bool macho_is(struct span bytes)
 
 static void close_macho(struct object *object)
 {
+    for (size_t i = 0; i < object->section_count; i++)
+        free(object->sections[i].macho.relocated);
     free(object->macho->names);
     free(object->macho);
 }
@@ -86,7 +88,6 @@ static void unwind_image(struct object *object, struct object *debug, struct unw
 }
 
 const struct object_format macho_format = {
-    .kind = OBJECT_MACHO,
     .versioned_names = false,
     .close = close_macho,
     .symbols = macho_symbols,
@@ -94,6 +95,9 @@ const struct object_format macho_format = {
     .starts = macho_starts,
     .unwind_image = unwind_image,
     .arch_name = arch_name,
+    .debug_section = macho_debug_section,
+    .inflations = macho_inflations,
+    .function_starts = macho_function_starts,
 };
 
 static enum object_type type_of(uint32_t file_type)

@@ -99,4 +99,11 @@ fw_error macho_symbols(struct object *object, bool dynamic, object_symbol_call e
 bool macho_stubs(struct object *object, object_stub_call each, void *context);
 bool macho_starts(const struct object *object, object_start_call each, void *context);
 
+/* macho_debug.c: the same. */
+fw_error macho_debug_section(struct object *object, const char *name, bool dwo, struct span *data,
+                             struct fw_failure *why);
+size_t macho_inflations(struct object *object, const char *const *names, size_t count, bool dwo,
+                        struct object_inflation *list, size_t room);
+void macho_function_starts(struct object *object, object_start_call each, void *context);
+
 #endif

@@ -194,18 +194,6 @@ fw_error object_open_bytes(const void *data, size_t size, bool copy, const char 
     return finish_choice(built, NULL, object, why);
 }
 
-void *object_keep(struct object *object, size_t size)
-{
-    if (size > SIZE_MAX - sizeof(struct object_block))
-        return NULL;
-    struct object_block *block = calloc(1, sizeof *block + size);
-    if (!block)
-        return NULL;
-    block->next = object->blocks;
-    object->blocks = block;
-    return block->bytes;
-}
-
 void object_close(struct object *object)
 {
     if (!object)
@@ -219,11 +207,7 @@ void object_close(struct object *object)
     free(object->loads);
     free(object->load_bytes);
     free(object->places);
-    while (object->blocks) {
-        struct object_block *next = object->blocks->next;
-        free(object->blocks);
-        object->blocks = next;
-    }
+    free(object->code);
     if (object->owned == OBJECT_BYTES_MAPPED)
         munmap((void *)(uintptr_t)object->whole.data, object->whole.size);
     else if (object->owned == OBJECT_BYTES_ALLOCATED)

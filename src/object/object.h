@@ -34,7 +34,8 @@ struct object_segment { /* a PT_LOAD; LC_SEGMENT but for __PAGEZERO */
 
 struct object_section {
     const char *name;
-    uint64_t vaddr, offset, size; /* size as stored in the file */
+    uint64_t vaddr; /* in relocatable ELF objects a made-up one: code from 0 on, no two overlap */
+    uint64_t offset, size; /* size as stored in the file */
     uint32_t type, index; /* SHT_*; S_REGULAR ... */
     uint64_t flags;       /* SHF_*; S_ATTR_* */
     bool code;            /* machine instructions that are loaded */

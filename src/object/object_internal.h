@@ -41,13 +41,15 @@ struct section {
             uint32_t reloc_count;
             uint32_t indirect;   /* of stubs: first entry in the table of indirect symbols */
             uint32_t stub_size;  /* of stubs: bytes of one, else 0 */
+            uint8_t *relocated;  /* owned; NULL until a section with relocations is asked for */
         } macho;
     };
 };
 
 enum object_bytes { OBJECT_BYTES_BORROWED = 0, OBJECT_BYTES_MAPPED, OBJECT_BYTES_ALLOCATED };
 
-enum object_kind { OBJECT_ELF, OBJECT_MACHO, OBJECT_KINDS };
+struct object_inflation;
+struct object_range;
 
 typedef bool (*object_symbol_call)(void *context, const struct object_symbol *symbol);
 typedef void (*object_stub_call)(void *context, uint64_t lo, uint64_t hi, uint64_t limit,
@@ -56,7 +58,6 @@ typedef bool (*object_start_call)(void *context, uint64_t vaddr);
 
 /* What the formats do differently, beside opening. */
 struct object_format {
-    enum object_kind kind;
     bool versioned_names; /* symbols may be called name@VERSION */
     void (*close)(struct object *object);
     fw_error (*symbols)(struct object *object, bool dynamic, object_symbol_call each,
@@ -69,13 +70,14 @@ struct object_format {
     bool (*starts)(const struct object *object, object_start_call each, void *context);
     void (*unwind_image)(struct object *object, struct object *debug, struct unwind_image *image);
     const char *(*arch_name)(const struct object *object);
+    /* debug_sections.h */
+    fw_error (*debug_section)(struct object *object, const char *name, bool dwo, struct span *data,
+                              struct fw_failure *why);
+    size_t (*inflations)(struct object *object, const char *const *names, size_t count, bool dwo,
+                         struct object_inflation *list, size_t room);
+    void (*function_starts)(struct object *object, object_start_call each, void *context);
 };
 extern const struct object_format elf_format, macho_format;
-
-struct object_block { /* memory that goes with the object */
-    struct object_block *next;
-    max_align_t bytes[];
-};
 
 struct object {
     const struct object_format *format;
@@ -113,8 +115,8 @@ struct object {
     bool minidebug_tried;
     struct fw_failure minidebug_failure; /* code FW_OK when there simply is none */
 
-    struct object_block *blocks; /* see object_keep */
-    void *debug;                 /* of debug_sections.c, kept in a block */
+    struct object_range *code; /* code_ranges.c; owned, NULL until asked for */
+    size_t code_count;
 };
 
 /* object.c: fills *why (when not NULL) and returns `code`. The message begins with the label. */
@@ -131,8 +133,6 @@ struct object *object_new(const char *label);
 fw_error object_map_path(const char *path, struct object **object, struct fw_failure *why);
 /* Reads the headers of object->file; closes the object when that fails. */
 fw_error object_finish_open(struct object *built, struct object **object, struct fw_failure *why);
-/* Zeroed memory that lives as long as the object; NULL when out of memory. */
-void *object_keep(struct object *object, size_t size);
 /* Room for so many loads. */
 bool object_reserve_loads(struct object *object, size_t count);
 /* Takes a load, whose bytes are cut to its size in memory. */
@@ -188,6 +188,15 @@ bool macho_is(struct span bytes);
 fw_error macho_open_file(struct object *object, struct fw_failure *why);
 
 /* sections.c */
+/* What a section holds and how to unpack it. */
+struct section_packed {
+    object_inflate codec; /* NULL: it is not compressed */
+    uint64_t size;        /* inflated */
+    struct span data;
+};
+/* FW_ERR_CORRUPT when its header is none or claims what cannot be; FW_ERR_UNSUPPORTED. */
+fw_error object_section_packed(const struct object *object, const struct section *section,
+                               struct section_packed *packed, struct fw_failure *why);
 struct section *object_section_named(const struct object *object, const char *name);
 /* The stored bytes of a section; empty when there are none or they lie beyond the end. */
 struct span object_section_bytes(const struct object *object, const struct section *section);
@@ -195,5 +204,9 @@ struct span object_section_bytes(const struct object *object, const struct secti
 fw_error object_section_contents(struct object *object, struct section *section, struct span *data,
                                  struct fw_failure *why);
 const struct object_codecs *object_codecs(void); /* never NULL; its members may be */
+
+/* debug_sections.c: fills *entry in when the section is compressed and not yet unpacked. */
+bool object_inflation_of(const struct object *object, size_t section,
+                         struct object_inflation *entry);
 
 #endif

@@ -342,7 +342,7 @@ struct symbols *symbols_build(struct object *object, struct object *debug)
     struct symbols *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    if (object->unplaced) /* its addresses name nothing by themselves */
+    if (object->type == OBJECT_CORE)
         return s;
     struct collector c = {0};
     collect_from(&c, object);
