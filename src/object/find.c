@@ -9,6 +9,7 @@
  * the same; one found by name has the link's CRC-32 and no other build id. A wrong file is worse
  * than none, so whatever cannot be proved is refused and named.
  */
+#include "object/looked.h"
 #include "object/object_internal.h"
 
 #include <limits.h>
@@ -51,18 +52,6 @@ static uint32_t crc32_of(struct span bytes)
     return ~crc;
 }
 
-/* Adds one entry to a list of limited length; what no longer fits shows as "...". */
-static void note(char *list, size_t size, const char *entry, const char *reason)
-{
-    size_t used = strlen(list);
-    if (used >= 3 && strcmp(list + used - 3, "...") == 0)
-        return;
-    int n = snprintf(list + used, size - used, "%s%s%s%s%s", used ? ", " : "", entry,
-                     reason ? " (" : "", reason ? reason : "", reason ? ")" : "");
-    if (n < 0 || (size_t)n >= size - used)
-        snprintf(list + (used + 6 < size ? used : size - 6), 6, used ? ", ..." : "...");
-}
-
 /* NULL when `candidate` proves to be the object's debug file, else the reason against it. `crc` is
  * NULL for one found by its build id. */
 static const char *objection(const struct search *s, const struct object *candidate,
@@ -95,7 +84,7 @@ static bool try_path(struct search *s, const char *path, const uint32_t *crc)
     struct fw_failure why;
     fw_error error = object_open(path, &candidate, &why);
     if (error == FW_ERR_NOT_FOUND) {
-        note(s->looked, sizeof s->looked, path, NULL);
+        looked_add(s->looked, sizeof s->looked, path, NULL);
         return false;
     }
     if (error == FW_ERR_MEMORY) {
@@ -103,7 +92,7 @@ static bool try_path(struct search *s, const char *path, const uint32_t *crc)
         return true;
     }
     if (error != FW_OK) {
-        note(s->refused, sizeof s->refused, path, fw_error_text(error));
+        looked_add(s->refused, sizeof s->refused, path, fw_error_text(error));
         return false;
     }
     const char *reason = objection(s, candidate, crc);
@@ -111,7 +100,7 @@ static bool try_path(struct search *s, const char *path, const uint32_t *crc)
         s->found = candidate;
         return true;
     }
-    note(s->refused, sizeof s->refused, path, reason);
+    looked_add(s->refused, sizeof s->refused, path, reason);
     object_close(candidate);
     return false;
 }

@@ -85,6 +85,10 @@ fw_error object_open(const char *path, struct object **object, struct fw_failure
  * message names those that it has. */
 fw_error object_open_choice(const char *path, const struct object_choice *choice,
                             struct object **object, struct fw_failure *why);
+/* The same for what people name: also a dSYM bundle (its debug information), an .app, .framework or
+ * other bundle (its program) and FILE(MEMBER) for a member of an archive. */
+fw_error object_open_path(const char *path, const struct object_choice *choice,
+                          struct object **object, struct fw_failure *why);
 /* The slices of a fat file; any other object file is one slice. Stops when `each` returns false. */
 fw_error object_slices(const char *path, bool (*each)(void *context, const struct object_slice *),
                        void *context, struct fw_failure *why);
