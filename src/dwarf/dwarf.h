@@ -96,7 +96,7 @@ struct dwarf_function { /* DW_TAG_subprogram with code */
 struct dwarf_unit { /* everything is in the arena or in the sections */
     const char *name, *comp_dir, *producer;
     uint32_t language;           /* DW_LANG_*, 0 unknown */
-    struct object_range *ranges; /* the unit's and its functions' ranges, and inlines' */
+    struct object_range *ranges; /* of its functions and inlined calls */
     size_t range_count;
     struct dwarf_function *functions;
     size_t function_count;

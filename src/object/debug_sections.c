@@ -61,12 +61,33 @@ void object_function_starts(struct object *object, bool (*each)(void *context, u
     object->format->function_starts(object, each, context);
 }
 
+/* .debug_sup (DWARF 5 section 7.3.6): { u16 version, u8 is supplementary, name, ULEB128 size, bytes
+ * }.
+ */
+static bool read_sup(struct object *object, const char **path, struct span *checksum)
+{
+    struct span bytes;
+    if (object_debug_section(object, "sup", false, &bytes, NULL) != FW_OK)
+        return false;
+    struct reader r = object_reader(object, bytes);
+    uint16_t version = reader_u16(&r);
+    bool supplementary = reader_u8(&r) != 0;
+    const char *name = reader_string(&r);
+    struct span sum = {NULL, (size_t)reader_uleb(&r)};
+    reader_take(&r, sum.size, &sum.data);
+    if (r.failed || version != 5)
+        return false;
+    *path = supplementary ? "" : name;
+    *checksum = sum;
+    return true;
+}
+
 bool object_debugaltlink(struct object *object, const char **path, struct span *build_id)
 {
     struct section *section = object_section_named(object, ".gnu_debugaltlink");
     struct span bytes;
     if (!section || object_section_contents(object, section, &bytes, NULL) != FW_OK)
-        return false;
+        return read_sup(object, path, build_id) && **path != 0;
     struct reader r = object_reader(object, bytes);
     const char *text = reader_string(&r);
     if (r.failed || *text == 0)
@@ -74,4 +95,13 @@ bool object_debugaltlink(struct object *object, const char **path, struct span *
     *path = text;
     *build_id = (struct span){r.pos, reader_left(&r)};
     return true;
+}
+
+struct span object_supplementary_id(struct object *object)
+{
+    const char *path;
+    struct span id = object->build_id;
+    if (id.size == 0 && (!read_sup(object, &path, &id) || *path != 0))
+        id = (struct span){NULL, 0};
+    return id;
 }

@@ -277,6 +277,13 @@ bool object_is_truncated(const struct object *object)
     return object->truncated;
 }
 
+bool object_maps(const struct object *object, const void *data, size_t size)
+{
+    uintptr_t from = (uintptr_t)object->file.data, at = (uintptr_t)data;
+    return object->owned == OBJECT_BYTES_MAPPED && at >= from && at - from <= object->file.size &&
+           size <= object->file.size - (at - from);
+}
+
 bool object_lacks_memory(const struct object *object)
 {
     return object->no_memory || (object->minidebug && object->minidebug->no_memory);

@@ -120,6 +120,9 @@ bool object_is_big_endian(const struct object *object);
  * that could not be read). Opening succeeds as long as the program headers are whole; what is
  * missing is then absent or FW_ERR_TRUNCATED. A core file cut short is recognised by this. */
 bool object_is_truncated(const struct object *object);
+/* Whether these bytes lie in the file's own read-only mapping: dropped from memory, they are read
+ * again when they are next looked at. */
+bool object_maps(const struct object *object, const void *data, size_t size);
 /* Memory ran out while contents were unpacked: what this object seems to lack may be there. */
 bool object_lacks_memory(const struct object *object);
 uint64_t object_entry(const struct object *object);
@@ -180,5 +183,18 @@ void object_unwind_image(struct object *object, struct object *debug, struct unw
  * CRC is refused and named in *why. FW_ERR_NOT_FOUND: *why names the places that were looked at. */
 fw_error object_find_debug(const struct object *object, const char *path, const char *root,
                            const char *const *dirs, struct object **debug, struct fw_failure *why);
+
+/* The same, telling of every place that is looked at: `outcome` is NULL for the file that is taken,
+ * OBJECT_NO_FILE, or what speaks against the file that is there. FW_OK, FW_ERR_NOT_FOUND or
+ * FW_ERR_MEMORY. */
+#define OBJECT_NO_FILE "no such file"
+typedef void (*object_place_call)(void *context, const char *path, const char *outcome);
+fw_error object_find_debug_told(const struct object *object, const char *path, const char *root,
+                                const char *const *dirs, object_place_call place, void *context,
+                                struct object **debug);
+/* NULL when `candidate` proves to belong to `object`, else what speaks against it. `crc`: that of a
+ * .gnu_debuglink, which the file must have; NULL: it must have the same build id. */
+const char *object_mismatch(const struct object *object, const struct object *candidate,
+                            const uint32_t *crc);
 
 #endif

@@ -384,18 +384,23 @@ size_t symbols_count(const struct symbols *symbols)
     return symbols->count;
 }
 
-bool symbols_lookup(const struct symbols *symbols, uint64_t vaddr, struct symbol_match *match)
+void symbols_at(const struct symbols *symbols, size_t i, struct symbol_match *match)
 {
-    uint32_t i = extents_find(&symbols->index, vaddr);
-    if (i == EXTENT_NONE)
-        return false;
     const struct extent *extent = &symbols->extents[i];
     *match = (struct symbol_match){
         .name = symbols->names[i].text,
         .vaddr = extent->start,
         .size = extent->end - extent->start,
-        .offset = vaddr - extent->start,
         .plt = symbols->names[i].plt,
     };
+}
+
+bool symbols_lookup(const struct symbols *symbols, uint64_t vaddr, struct symbol_match *match)
+{
+    uint32_t i = extents_find(&symbols->index, vaddr);
+    if (i == EXTENT_NONE)
+        return false;
+    symbols_at(symbols, i, match);
+    match->offset = vaddr - match->vaddr;
     return true;
 }

@@ -17,6 +17,8 @@
 
 struct symmap;
 
+#define SYMMAP_MAGIC "FWSYMMAP" /* the first 8 bytes of a file */
+
 fw_error symmap_open(const char *path, struct symmap **map, struct fw_failure *why);
 /* Bytes that outlive the map. `trusted`: made by this process just now, checksums are not computed
  * again. */

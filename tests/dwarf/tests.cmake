@@ -1,1 +1,2 @@
 # Tests of src/dwarf.
+fw_symbols_test(dwarf_line dwarf/line_test.c object/fixture.c)
