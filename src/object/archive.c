@@ -150,7 +150,6 @@ fw_error archive_narrow(struct object *object, const char *name, struct fw_failu
     if (!name)
         return object_fail(why, FW_ERR_ARGUMENT, 0, 0, object->label,
                            "an archive; name one of its members, as in FILE(MEMBER): %s", list);
-    return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label,
-                       "has no member %.64s, but %s%s", name, list,
-                       offset < object->file.size ? "; broken behind these" : "");
+    return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label, "has no member %.64s, but %s%s",
+                       name, list, offset < object->file.size ? "; broken behind these" : "");
 }

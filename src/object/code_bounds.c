@@ -1,7 +1,7 @@
 /*
  * Function starts out of .eh_frame_hdr (LSB 4.1 Core, 10.6.2: a sorted table of { initial location,
- * address of FDE }) and .ARM.exidx (EHABI32 section 5: { prel31 function, unwind word }), and out of
- * the list that the format may have.
+ * address of FDE }) and .ARM.exidx (EHABI32 section 5: { prel31 function, unwind word }), and out
+ * of the list that the format may have.
  */
 #include "object/code_bounds.h"
 

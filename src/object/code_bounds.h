@@ -1,7 +1,7 @@
 /*
  * Function starts as the file knows them beside its symbols: the initial locations of
- * .eh_frame_hdr's search table, the entries of .ARM.exidx, LC_FUNCTION_STARTS. They bound symbols whose table gives no size, so that a
- * stripped function behind one does not take its name.
+ * .eh_frame_hdr's search table, the entries of .ARM.exidx, LC_FUNCTION_STARTS. They bound symbols
+ * whose table gives no size, so that a stripped function behind one does not take its name.
  *
  * Reads the tables in place, but for LC_FUNCTION_STARTS, which is unpacked; one that is not sorted
  * gives wrong bounds, never a wrong access.

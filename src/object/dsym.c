@@ -140,8 +140,8 @@ static bool has_object_magic(const char *path)
     if (fd >= 0)
         close(fd);
     static const uint8_t fat[] = {0xca, 0xfe, 0xba};
-    return good && (macho_is((struct span){magic, sizeof magic}) ||
-                    memcmp(magic, fat, sizeof fat) == 0);
+    return good &&
+           (macho_is((struct span){magic, sizeof magic}) || memcmp(magic, fat, sizeof fat) == 0);
 }
 
 /* One entry of a tree: folders go into the walk, links only to files. */
@@ -268,9 +268,8 @@ static void below(struct search *s, const char *folder)
     }
 }
 
-fw_error object_find_dsym(const struct object *object, const char *path,
-                          const char *const *folders, struct object **dsym,
-                          struct fw_failure *why)
+fw_error object_find_dsym(const struct object *object, const char *path, const char *const *folders,
+                          struct object **dsym, struct fw_failure *why)
 {
     *dsym = NULL;
     if (!object->macho)

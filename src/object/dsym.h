@@ -16,8 +16,7 @@
  * places looked at, and the files of that name that have another UUID. An image without a UUID has
  * no dSYM.
  */
-fw_error object_find_dsym(const struct object *object, const char *path,
-                          const char *const *folders, struct object **dsym,
-                          struct fw_failure *why);
+fw_error object_find_dsym(const struct object *object, const char *path, const char *const *folders,
+                          struct object **dsym, struct fw_failure *why);
 
 #endif

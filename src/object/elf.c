@@ -97,7 +97,7 @@ static size_t section_header_size(const struct object *object)
 }
 
 static struct section read_section_header(const struct object *object, struct reader *r,
-                                              uint32_t *name)
+                                          uint32_t *name)
 {
     struct section s = {0};
     *name = reader_u32(r);

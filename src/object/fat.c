@@ -68,9 +68,9 @@ static void list_slices(struct span file, const struct fat_slice *slices, size_t
     for (size_t i = 0; i < count && used < size; i++) {
         char hex[UUID_TEXT];
         struct span uuid = slice_uuid(file, &slices[i]);
-        int n = snprintf(text + used, size - used, "%s%s%s%s", i ? ", " : "",
-                         slice_name(&slices[i]), uuids && uuid.size ? " " : "",
-                         uuids ? hex_of(uuid, hex) : "");
+        int n =
+            snprintf(text + used, size - used, "%s%s%s%s", i ? ", " : "", slice_name(&slices[i]),
+                     uuids && uuid.size ? " " : "", uuids ? hex_of(uuid, hex) : "");
         used += n > 0 ? (size_t)n : 0;
     }
 }
@@ -113,8 +113,7 @@ fw_error fat_narrow(struct object *object, const struct object_choice *choice,
         if (several)
             return object_fail(why, FW_ERR_ARGUMENT, 0, 0, object->label,
                                "choose one of its architectures: %s", list);
-        return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label,
-                           "has no slice %s, but %s",
+        return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label, "has no slice %s, but %s",
                            by_uuid ? hex_of(choice->uuid, hex) : choice->arch, list);
     }
     struct span slice = span_cut(object->file, slices[found].offset, slices[found].size);

@@ -22,14 +22,14 @@ enum {
 };
 
 enum { /* load commands */
-    LC_SEGMENT = 0x1,
-    LC_SYMTAB = 0x2,
-    LC_UNIXTHREAD = 0x5,
-    LC_DYSYMTAB = 0xb,
-    LC_ID_DYLIB = 0xd,
-    LC_SEGMENT_64 = 0x19,
-    LC_UUID = 0x1b,
-    LC_FUNCTION_STARTS = 0x26,
+       LC_SEGMENT = 0x1,
+       LC_SYMTAB = 0x2,
+       LC_UNIXTHREAD = 0x5,
+       LC_DYSYMTAB = 0xb,
+       LC_ID_DYLIB = 0xd,
+       LC_SEGMENT_64 = 0x19,
+       LC_UUID = 0x1b,
+       LC_FUNCTION_STARTS = 0x26,
 };
 #define LC_MAIN 0x80000028u
 
@@ -351,8 +351,8 @@ static void take_thread(struct object *object, struct reader *r)
     static const struct {
         uint32_t cpu_type, flavor, pc; /* pc: its index in words of the architecture */
     } states[] = {
-        {CPU_X86_64, 4, 16}, {CPU_I386, 1, 10}, {CPU_ARM, 1, 15}, {CPU_ARM64, 6, 32},
-        {CPU_PPC, 1, 0},
+        {CPU_X86_64, 4, 16}, {CPU_I386, 1, 10}, {CPU_ARM, 1, 15},
+        {CPU_ARM64, 6, 32},  {CPU_PPC, 1, 0},
     };
     uint32_t flavor = reader_u32(r);
     reader_skip(r, 4);

@@ -12,24 +12,12 @@ static const struct arch_row {
     const char *name;
 } rows[] = {
     /* The first row of a CPU type names the subtypes that are not listed. */
-    {CPU_X86_64, 3, "x86_64"},
-    {CPU_X86_64, 8, "x86_64h"},
-    {CPU_I386, 3, "i386"},
-    {CPU_ARM64, 0, "arm64"},
-    {CPU_ARM64, 2, "arm64e"},
-    {CPU_ARM64_32, 1, "arm64_32"},
-    {CPU_ARM, 0, "arm"},
-    {CPU_ARM, 5, "armv4t"},
-    {CPU_ARM, 6, "armv6"},
-    {CPU_ARM, 7, "armv5"},
-    {CPU_ARM, 9, "armv7"},
-    {CPU_ARM, 11, "armv7s"},
-    {CPU_ARM, 12, "armv7k"},
-    {CPU_ARM, 14, "armv6m"},
-    {CPU_ARM, 15, "armv7m"},
-    {CPU_ARM, 16, "armv7em"},
-    {CPU_PPC, 0, "ppc"},
-    {CPU_PPC64, 0, "ppc64"},
+    {CPU_X86_64, 3, "x86_64"}, {CPU_X86_64, 8, "x86_64h"}, {CPU_I386, 3, "i386"},
+    {CPU_ARM64, 0, "arm64"},   {CPU_ARM64, 2, "arm64e"},   {CPU_ARM64_32, 1, "arm64_32"},
+    {CPU_ARM, 0, "arm"},       {CPU_ARM, 5, "armv4t"},     {CPU_ARM, 6, "armv6"},
+    {CPU_ARM, 7, "armv5"},     {CPU_ARM, 9, "armv7"},      {CPU_ARM, 11, "armv7s"},
+    {CPU_ARM, 12, "armv7k"},   {CPU_ARM, 14, "armv6m"},    {CPU_ARM, 15, "armv7m"},
+    {CPU_ARM, 16, "armv7em"},  {CPU_PPC, 0, "ppc"},        {CPU_PPC64, 0, "ppc64"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -1,6 +1,7 @@
 /*
  * Debug sections of Mach-O files: __debug_NAME or __zdebug_NAME of the segment __DWARF, the name
- * cut to 16 bytes ("__debug_str_offs" is .debug_str_offsets), and their relocations in object files.
+ * cut to 16 bytes ("__debug_str_offs" is .debug_str_offsets), and their relocations in object
+ * files.
  *
  * The sections of an object file have addresses of their own that do not overlap, and the places
  * that relocations speak of are filled in as if it stayed there. So what refers to a section

@@ -1,8 +1,8 @@
 /*
  * What the Mach-O files of this folder share. Nobody else includes this.
  *
- * Formats: <mach-o/loader.h>, <mach-o/nlist.h>, <mach-o/stab.h>, <mach-o/reloc.h> and the headers of
- * the architectures beside it, <mach/machine.h>. Numbers only; the names are Apple's.
+ * Formats: <mach-o/loader.h>, <mach-o/nlist.h>, <mach-o/stab.h>, <mach-o/reloc.h> and the headers
+ * of the architectures beside it, <mach/machine.h>. Numbers only; the names are Apple's.
  */
 #ifndef OBJECT_MACHO_INTERNAL_H
 #define OBJECT_MACHO_INTERNAL_H
@@ -10,54 +10,54 @@
 #include "object/object_internal.h"
 
 enum { /* file types */
-    MH_OBJECT = 1,
-    MH_EXECUTE = 2,
-    MH_CORE = 4,
-    MH_PRELOAD = 5,
-    MH_DYLIB = 6,
-    MH_DYLINKER = 7,
-    MH_BUNDLE = 8,
-    MH_DYLIB_STUB = 9,
-    MH_DSYM = 10,
-    MH_KEXT_BUNDLE = 11,
-    MH_FILESET = 12,
+       MH_OBJECT = 1,
+       MH_EXECUTE = 2,
+       MH_CORE = 4,
+       MH_PRELOAD = 5,
+       MH_DYLIB = 6,
+       MH_DYLINKER = 7,
+       MH_BUNDLE = 8,
+       MH_DYLIB_STUB = 9,
+       MH_DSYM = 10,
+       MH_KEXT_BUNDLE = 11,
+       MH_FILESET = 12,
 };
 
 enum { /* architectures; CPU_64 and CPU_64_32 are bits */
-    CPU_64 = 0x01000000,
-    CPU_64_32 = 0x02000000,
-    CPU_I386 = 7,
-    CPU_ARM = 12,
-    CPU_PPC = 18,
-    CPU_X86_64 = CPU_I386 | CPU_64,
-    CPU_ARM64 = CPU_ARM | CPU_64,
-    CPU_ARM64_32 = CPU_ARM | CPU_64_32,
-    CPU_PPC64 = CPU_PPC | CPU_64,
-    CPU_SUBTYPE_MASK = 0x00ffffff, /* the high byte has capabilities: arm64e's ABI version */
+       CPU_64 = 0x01000000,
+       CPU_64_32 = 0x02000000,
+       CPU_I386 = 7,
+       CPU_ARM = 12,
+       CPU_PPC = 18,
+       CPU_X86_64 = CPU_I386 | CPU_64,
+       CPU_ARM64 = CPU_ARM | CPU_64,
+       CPU_ARM64_32 = CPU_ARM | CPU_64_32,
+       CPU_PPC64 = CPU_PPC | CPU_64,
+       CPU_SUBTYPE_MASK = 0x00ffffff, /* the high byte has capabilities: arm64e's ABI version */
 };
 
 enum { /* section types and attributes */
-    S_TYPE_MASK = 0xff,
-    S_ZEROFILL = 0x1,
-    S_SYMBOL_STUBS = 0x8,
-    S_GB_ZEROFILL = 0xc,
-    S_THREAD_LOCAL_ZEROFILL = 0x12,
-    S_ATTR_SOME_INSTRUCTIONS = 0x400,
+       S_TYPE_MASK = 0xff,
+       S_ZEROFILL = 0x1,
+       S_SYMBOL_STUBS = 0x8,
+       S_GB_ZEROFILL = 0xc,
+       S_THREAD_LOCAL_ZEROFILL = 0x12,
+       S_ATTR_SOME_INSTRUCTIONS = 0x400,
 };
 #define S_ATTR_PURE_INSTRUCTIONS 0x80000000u
 
 enum { /* symbols: n_type, n_desc */
-    N_STAB = 0xe0,
-    N_PEXT = 0x10,
-    N_TYPE = 0x0e,
-    N_EXT = 0x01,
-    N_UNDF = 0x0,
-    N_SECT = 0xe,
-    N_ARM_THUMB_DEF = 0x0008,
-    N_WEAK_DEF = 0x0080,
-    N_ALT_ENTRY = 0x0200,
-    N_FUN = 0x24,
-    N_OSO = 0x66,
+       N_STAB = 0xe0,
+       N_PEXT = 0x10,
+       N_TYPE = 0x0e,
+       N_EXT = 0x01,
+       N_UNDF = 0x0,
+       N_SECT = 0xe,
+       N_ARM_THUMB_DEF = 0x0008,
+       N_WEAK_DEF = 0x0080,
+       N_ALT_ENTRY = 0x0200,
+       N_FUN = 0x24,
+       N_OSO = 0x66,
 };
 
 struct macho_file {
@@ -94,8 +94,7 @@ bool macho_arch_family(const char *a, const char *b);
 uint16_t macho_elf_machine(uint32_t cpu_type);
 
 /* macho_symbols.c: see struct object_format. */
-fw_error macho_symbols(struct object *object, bool dynamic, object_symbol_call each,
-                       void *context);
+fw_error macho_symbols(struct object *object, bool dynamic, object_symbol_call each, void *context);
 bool macho_stubs(struct object *object, object_stub_call each, void *context);
 bool macho_starts(const struct object *object, object_start_call each, void *context);
 

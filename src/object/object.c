@@ -109,7 +109,8 @@ static fw_error map_file(int fd, const char *label, struct object **object, stru
 
 fw_error object_finish_open(struct object *built, struct object **object, struct fw_failure *why)
 {
-    fw_error error = macho_is(built->file) ? macho_open_file(built, why) : elf_open_file(built, why);
+    fw_error error =
+        macho_is(built->file) ? macho_open_file(built, why) : elf_open_file(built, why);
     if (error != FW_OK) {
         object_close(built);
         return error;

@@ -36,9 +36,9 @@ struct object_section {
     const char *name;
     uint64_t vaddr; /* in relocatable ELF objects a made-up one: code from 0 on, no two overlap */
     uint64_t offset, size; /* size as stored in the file */
-    uint32_t type, index; /* SHT_*; S_REGULAR ... */
-    uint64_t flags;       /* SHF_*; S_ATTR_* */
-    bool code;            /* machine instructions that are loaded */
+    uint32_t type, index;  /* SHT_*; S_REGULAR ... */
+    uint64_t flags;        /* SHF_*; S_ATTR_* */
+    bool code;             /* machine instructions that are loaded */
 };
 
 struct object_symbol {
@@ -97,9 +97,9 @@ fw_error object_open_fd(int fd, const char *label, struct object **object, struc
 /* Bytes of a whole file. They must outlive the object, or are copied when `copy`. */
 fw_error object_open_bytes(const void *data, size_t size, bool copy, const char *label,
                            struct object **object, struct fw_failure *why);
-/* An ELF image as it lies in memory (vDSO, deleted file): program headers and what PT_LOAD covers; no
- * sections. `read` copies from the image's address space. `base` is where its ELF header lies. At
- * most 256 MB. */
+/* An ELF image as it lies in memory (vDSO, deleted file): program headers and what PT_LOAD covers;
+ * no sections. `read` copies from the image's address space. `base` is where its ELF header lies.
+ * At most 256 MB. */
 fw_error object_open_image(bool (*read)(void *context, uint64_t address, void *to, size_t size),
                            void *context, uint64_t base, const char *label, struct object **object,
                            struct fw_failure *why);
@@ -108,7 +108,7 @@ void object_close(struct object *object);
 const char *object_label(const struct object *object);
 enum object_type object_type(const struct object *object);
 const struct arch *
-object_arch(const struct object *object);             /* NULL for one Framewalk does not unwind */
+object_arch(const struct object *object); /* NULL for one Framewalk does not unwind */
 /* e_machine; for Mach-O that of the same architecture. */
 uint16_t object_machine(const struct object *object);
 /* Mach-O as Apple's tools spell it: arm64 arm64e arm64_32 armv7 armv7s armv7k i386 x86_64 x86_64h;

@@ -36,12 +36,12 @@ struct section {
             uint64_t entry_size, alignment;
         } elf;
         struct {
-            bool dwarf;          /* of the segment __DWARF */
-            uint32_t relocs;     /* file offset of the relocations */
+            bool dwarf;      /* of the segment __DWARF */
+            uint32_t relocs; /* file offset of the relocations */
             uint32_t reloc_count;
-            uint32_t indirect;   /* of stubs: first entry in the table of indirect symbols */
-            uint32_t stub_size;  /* of stubs: bytes of one, else 0 */
-            uint8_t *relocated;  /* owned; NULL until a section with relocations is asked for */
+            uint32_t indirect;  /* of stubs: first entry in the table of indirect symbols */
+            uint32_t stub_size; /* of stubs: bytes of one, else 0 */
+            uint8_t *relocated; /* owned; NULL until a section with relocations is asked for */
         } macho;
     };
 };

@@ -120,7 +120,7 @@ static bool plausible(uint32_t method, const struct section_packed *packed)
 }
 
 fw_error object_section_packed(const struct object *object, const struct section *section,
-                            struct section_packed *packed, struct fw_failure *why)
+                               struct section_packed *packed, struct fw_failure *why)
 {
     const char *name = section->view.name;
     uint64_t place = section->view.offset;
@@ -133,7 +133,7 @@ fw_error object_section_packed(const struct object *object, const struct section
         return FW_OK;
     uint32_t method;
     if (section->compressed ? !read_chdr(object, bytes, &method, packed)
-                                             : !read_zdebug(bytes, &method, packed))
+                            : !read_zdebug(bytes, &method, packed))
         return object_fail(why, FW_ERR_CORRUPT, 0, place, object->label,
                            "%s has no valid compression header", name);
     packed->codec = method == CHDR_ZLIB   ? object_codecs()->zlib
@@ -151,7 +151,7 @@ fw_error object_section_packed(const struct object *object, const struct section
 }
 
 fw_error object_section_contents(struct object *object, struct section *section, struct span *data,
-                              struct fw_failure *why)
+                                 struct fw_failure *why)
 {
     const char *name = section->view.name;
     uint64_t place = section->view.offset;

@@ -12,8 +12,8 @@
 #include "object/symbols.h"
 
 #include "object/code_bounds.h"
-#include "object/object_internal.h"
 #include "object/extents.h"
+#include "object/object_internal.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -95,14 +95,14 @@ static bool take_symbol(void *context, const struct object_symbol *symbol)
         return true;
     uint64_t limit = code_limit(c->object, symbol);
     if (limit)
-        add(c, &(struct candidate){
-                   .start = symbol->vaddr,
-                   .size = symbol->size,
-                   .limit = limit,
-                   .name = symbol->name,
-                   .rank = (uint8_t)((label ? RANK_NOTYPE : 0) | (local ? RANK_LOCAL : 0) |
-                                     (symbol->stub ? RANK_PLT : 0)),
-                   .dynamic = c->dynamic});
+        add(c, &(struct candidate){.start = symbol->vaddr,
+                                   .size = symbol->size,
+                                   .limit = limit,
+                                   .name = symbol->name,
+                                   .rank = (uint8_t)((label ? RANK_NOTYPE : 0) |
+                                                     (local ? RANK_LOCAL : 0) |
+                                                     (symbol->stub ? RANK_PLT : 0)),
+                                   .dynamic = c->dynamic});
     return !c->failed;
 }
 

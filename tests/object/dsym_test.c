@@ -1,8 +1,8 @@
 /* Opening what people name, and finding what belongs to an image: dSYM bundles, applications,
  * frameworks, archives of either format, the debug map. */
-#include "object/dsym.h"
 #include "object/debug_map.h"
 #include "object/debug_sections.h"
+#include "object/dsym.h"
 #include "object/fixture.h"
 
 #include <elf.h>
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DATA FW_SHARED_DATA "/debug/"
-#define EXE  DATA "llvm-symbolizer/Inputs/dsym-test-exe"
+#define DATA   FW_SHARED_DATA "/debug/"
+#define EXE    DATA "llvm-symbolizer/Inputs/dsym-test-exe"
 #define SAMPLY DATA "samply/other/simple-example/out/mac-dsym/main"
 
 static void need_data(void)
@@ -118,7 +118,8 @@ static void dsym_in_a_tree(void **state)
     (void)state;
     need_data();
     fixture_run("mkdir -p alone 'tree/a b/outer.dSYM' tree/empty && cp " EXE " alone/x && cp " EXE
-                " tree/x && cp -r " EXE ".dSYM 'tree/a b/outer.dSYM/inner.dSYM' && ln -s .. tree/up");
+                " tree/x && cp -r " EXE
+                ".dSYM 'tree/a b/outer.dSYM/inner.dSYM' && ln -s .. tree/up");
     char tree[256], bundle[256], file[512];
     snprintf(tree, sizeof tree, "%s", fixture_path("tree"));
     snprintf(bundle, sizeof bundle, "%s", fixture_path("tree/a b/outer.dSYM/inner.dSYM"));
@@ -139,8 +140,7 @@ static void wrong_dsym_is_named(void **state)
 {
     (void)state;
     need_data();
-    fixture_run("mkdir -p wrong empty && cp " EXE " wrong/x && cp -r " SAMPLY
-                ".dSYM wrong/x.dSYM");
+    fixture_run("mkdir -p wrong empty && cp " EXE " wrong/x && cp -r " SAMPLY ".dSYM wrong/x.dSYM");
     struct object *other = open_path(SAMPLY ".dSYM", NULL);
     char uuid[64] = "UUID ";
     struct span id = object_build_id(other);
@@ -222,15 +222,14 @@ static bool take_object(void *context, const struct debug_map_object *entry)
 {
     struct map_text *map = context;
     map->objects++;
-    map->used += (size_t)snprintf(map->text + map->used, sizeof map->text - map->used,
-                                  "OSO %016llx %s\n", (unsigned long long)entry->modified,
-                                  entry->path);
+    map->used +=
+        (size_t)snprintf(map->text + map->used, sizeof map->text - map->used, "OSO %016llx %s\n",
+                         (unsigned long long)entry->modified, entry->path);
     for (size_t i = 0; i < entry->function_count; i++, map->functions++)
-        map->used += (size_t)snprintf(map->text + map->used, sizeof map->text - map->used,
-                                      "FUN %016llx %016llx %s\n",
-                                      (unsigned long long)entry->functions[i].vaddr,
-                                      (unsigned long long)entry->functions[i].size,
-                                      entry->functions[i].name);
+        map->used += (size_t)snprintf(
+            map->text + map->used, sizeof map->text - map->used, "FUN %016llx %016llx %s\n",
+            (unsigned long long)entry->functions[i].vaddr,
+            (unsigned long long)entry->functions[i].size, entry->functions[i].name);
     return true;
 }
 
@@ -271,9 +270,12 @@ static void debug_map_as_nm_has_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dsym_beside_the_image), cmocka_unit_test(dsym_of_a_bundle_around),
-        cmocka_unit_test(dsym_in_a_tree),        cmocka_unit_test(wrong_dsym_is_named),
-        cmocka_unit_test(archives),              cmocka_unit_test(slices_of_archives),
+        cmocka_unit_test(dsym_beside_the_image),
+        cmocka_unit_test(dsym_of_a_bundle_around),
+        cmocka_unit_test(dsym_in_a_tree),
+        cmocka_unit_test(wrong_dsym_is_named),
+        cmocka_unit_test(archives),
+        cmocka_unit_test(slices_of_archives),
         cmocka_unit_test(debug_map_as_nm_has_it),
     };
     return cmocka_run_group_tests(tests, fixture_begin, fixture_end);

@@ -2,9 +2,9 @@
 #ifndef TESTS_OBJECT_EXERCISE_MACHO_H
 #define TESTS_OBJECT_EXERCISE_MACHO_H
 
+#include "exercise.h"
 #include "object/debug_map.h"
 #include "object/debug_sections.h"
-#include "exercise.h"
 
 static bool exercise_start(void *context, uint64_t vaddr)
 {

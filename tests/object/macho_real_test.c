@@ -17,9 +17,9 @@ static size_t path_count;
 static int take_path(const char *path, const struct stat *status, int type, struct FTW *place)
 {
     (void)place;
-    static const unsigned char magics[][4] = {
-        {0xcf, 0xfa, 0xed, 0xfe}, {0xce, 0xfa, 0xed, 0xfe}, {0xfe, 0xed, 0xfa, 0xce},
-        {0xfe, 0xed, 0xfa, 0xcf}, {0xca, 0xfe, 0xba, 0xbe}, {0xca, 0xfe, 0xba, 0xbf}};
+    static const unsigned char magics[][4] = {{0xcf, 0xfa, 0xed, 0xfe}, {0xce, 0xfa, 0xed, 0xfe},
+                                              {0xfe, 0xed, 0xfa, 0xce}, {0xfe, 0xed, 0xfa, 0xcf},
+                                              {0xca, 0xfe, 0xba, 0xbe}, {0xca, 0xfe, 0xba, 0xbf}};
     unsigned char magic[8];
     FILE *file = type == FTW_F && status->st_size > 8 ? fopen(path, "rb") : NULL;
     if (!file)
@@ -39,7 +39,7 @@ struct lines {
 };
 
 __attribute__((format(printf, 2, 3))) static void add_line(struct lines *lines, const char *format,
-                                                          ...)
+                                                           ...)
 {
     if (lines->count == lines->capacity) {
         lines->capacity = lines->capacity ? lines->capacity * 2 : 256;
@@ -133,7 +133,8 @@ static size_t compare_starts(struct object *object, const char *path)
     for (char *line; (line = next_line(&rest));)
         if (line[0] && strspn(line, "0123456789abcdef") == strlen(line)) {
             uint64_t vaddr = strtoull(line, NULL, 16);
-            add_line(&theirs, "%" PRIx64, object_machine(object) == EM_ARM ? vaddr & ~(uint64_t)1 : vaddr);
+            add_line(&theirs, "%" PRIx64,
+                     object_machine(object) == EM_ARM ? vaddr & ~(uint64_t)1 : vaddr);
         }
     free(text);
     return same_lines("function starts", path, &ours, &theirs);
@@ -185,7 +186,7 @@ static void compare_identity(struct object *object, const char *path)
 /* Where nothing is relocated or inflated, contents are the bytes of the section. */
 static size_t compare_contents(struct object *object)
 {
-    static const char *const names[] = {"info",  "abbrev",   "line",     "str",
+    static const char *const names[] = {"info",        "abbrev",   "line",     "str",
                                         "str_offsets", "line_str", "rnglists", "aranges"};
     size_t found = 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

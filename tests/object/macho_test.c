@@ -196,14 +196,13 @@ static void fill_wrapped(struct macho_build *b, bool placed, uint64_t str_size)
     macho_section(b, "__debug_info", "__DWARF",
                   (struct macho_place){placed ? vaddr + str_size : 0, 0x800, info, 0, 0, 0, 0, 0});
     macho_section(b, "__debug_abbrev", "__DWARF",
-                  (struct macho_place){placed ? vaddr + str_size + 0x800 : 0, 0x800, info + 0x800, 0,
-                                       0, 0, 0, 0});
+                  (struct macho_place){placed ? vaddr + str_size + 0x800 : 0, 0x800, info + 0x800,
+                                       0, 0, 0, 0, 0});
     macho_end_command(b, start);
     start = macho_segment(b, "__LINKEDIT", base + 0x8000 + str_size + 0x1000, 0x1000, linkedit,
                           0x1000, 1, 0);
     macho_end_command(b, start);
-    macho_words(b, 2,
-                (uint32_t[]){(uint32_t)linkedit, 1, (uint32_t)(linkedit + 0x100), 16}, 4);
+    macho_words(b, 2, (uint32_t[]){(uint32_t)linkedit, 1, (uint32_t)(linkedit + 0x100), 16}, 4);
     macho_end(b);
 }
 
@@ -253,7 +252,8 @@ static uint32_t reloc_info(bool big, uint32_t symbol, bool relative, uint32_t le
                            bool is_extern, uint32_t type)
 {
     if (big)
-        return symbol << 8 | (uint32_t)relative << 7 | length << 5 | (uint32_t)is_extern << 4 | type;
+        return symbol << 8 | (uint32_t)relative << 7 | length << 5 | (uint32_t)is_extern << 4 |
+               type;
     return symbol | (uint32_t)relative << 24 | length << 25 | (uint32_t)is_extern << 27 |
            type << 28;
 }
@@ -311,9 +311,10 @@ static void relocations_of_objects(void **state)
             {0, reloc_info(t->big, 1, false, length, true, 0)},
             {8, reloc_info(t->big, 1, false, length, false, 0)},
             {16, reloc_info(t->big, 2, false, length, true, 0)},
-            {pairs ? 24 : 0xa2000018, pairs ? reloc_info(t->big, 0, false, length, true, subtractor)
-                                            : 0x100},
-            {pairs ? 24 : 0xa1000000, pairs ? reloc_info(t->big, 1, false, length, true, 0) : 0x100},
+            {pairs ? 24 : 0xa2000018,
+             pairs ? reloc_info(t->big, 0, false, length, true, subtractor) : 0x100},
+            {pairs ? 24 : 0xa1000000,
+             pairs ? reloc_info(t->big, 1, false, length, true, 0) : 0x100},
         };
         static struct macho_build b;
         bool scattered = !pairs && !t->is_64;
@@ -359,7 +360,7 @@ static void names_of_debug_sections(void **state)
 {
     (void)state;
     static const struct object_codecs codecs = {.zlib = fake_zlib};
-    static const char *const stored[] = {"__debug_str_offs", "__zdebug_info", "__debug_line_str",
+    static const char *const stored[] = {"__debug_str_offs", "__zdebug_info",  "__debug_line_str",
                                          "__debug_info.dwo", "__debug_abbrev", "__zdebug_str_off"};
     static struct macho_build b;
     macho_begin(&b, true, false, CPU_X86_64, 3, MH_DSYM);
@@ -478,9 +479,9 @@ static void slices_are_chosen(void **state)
     /* A Java class file has the same first bytes. */
     struct object *object;
     struct fw_failure why;
-    assert_int_equal(object_open_bytes("\xca\xfe\xba\xbe\0\0\0\x34more", 12, false, "class",
-                                       &object, &why),
-                     FW_ERR_FORMAT);
+    assert_int_equal(
+        object_open_bytes("\xca\xfe\xba\xbe\0\0\0\x34more", 12, false, "class", &object, &why),
+        FW_ERR_FORMAT);
 }
 
 static void broken_commands_are_refused(void **state)
@@ -490,8 +491,7 @@ static void broken_commands_are_refused(void **state)
     struct object *object;
     struct fw_failure why;
     build_dylib(&b, &targets[0]);
-    assert_int_equal(object_open_bytes(b.bytes, 20, false, "cut", &object, &why),
-                     FW_ERR_TRUNCATED);
+    assert_int_equal(object_open_bytes(b.bytes, 20, false, "cut", &object, &why), FW_ERR_TRUNCATED);
     assert_int_equal(object_open_bytes(b.bytes, 200, false, "cut", &object, &why),
                      FW_ERR_TRUNCATED);
     macho_patch32(&b, 32 + 4, 4); /* a command smaller than its own header */
