@@ -2,3 +2,5 @@
 fw_symbols_test(symmap_map symmap/map_test.c symmap/model.c)
 fw_symbols_test(flatten symmap/flatten_test.c)
 fw_symbols_test(flatten_programs symmap/flatten_programs_test.c object/fixture.c)
+fw_alloc_test(flatten_memory symmap/flatten_memory_test.c)
+target_link_libraries(test_flatten_memory PRIVATE framewalk_symbols_core)
