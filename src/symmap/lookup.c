@@ -97,10 +97,10 @@ static inline bool new_node(struct rows *rows, uint32_t *context)
     const uint8_t *p = rows->function + rows->next_node;
     for (unsigned skipped = 0; skipped <= DEPTH_LIMIT; skipped++) {
         *context = (uint32_t)(p - rows->function);
-        struct node node;
-        if (!node_get(&p, rows->end, rows->columns, &node))
+        bool pass;
+        if (!node_skip(&p, rows->end, rows->columns, &pass))
             return false;
-        if (!node.pass) {
+        if (!pass) {
             rows->next_node = (uint32_t)(p - rows->function);
             return true;
         }
