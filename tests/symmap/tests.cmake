@@ -1,3 +1,6 @@
 # Tests of src/symmap.
 fw_symbols_test(symmap_map symmap/map_test.c symmap/model.c)
 fw_symbols_test(flatten symmap/flatten_test.c)
+fw_symbols_test(symmap_build symmap/build_test.c)
+target_compile_definitions(test_symmap_build PRIVATE
+  FW_SYMBOL_MAP_DOC="${PROJECT_SOURCE_DIR}/docs/symbol-map.md")
