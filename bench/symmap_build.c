@@ -103,7 +103,7 @@ static void measure_lookups(const struct symmap *map, uint64_t end)
             known += symmap_lookup(map, offsets[i], frames, CAPACITY, &count) == FW_OK;
             all += count;
         }
-        double each = (double)(spent() - start) / LOOKUPS;
+        double each = (double)(spent() - start) / (double)LOOKUPS;
         best = each < best ? each : best;
     }
     printf("lookup %.0f ns, %.1f frames\n", best, (double)all / (double)known);

@@ -264,7 +264,7 @@ static bool find_block(const struct symmap *map, uint32_t offset, uint32_t *bloc
     uint32_t low = 0, high = map->block_count;
     if (map->index_count) {
         uint32_t bucket = offset >> map->index_shift;
-        if (bucket + 1 < map->index_count)
+        if (bucket < map->index_count - 1)
             high = map_u32(map, SECTION_INDEX, bucket + 1);
         else
             bucket = map->index_count - 1;
