@@ -4,6 +4,7 @@
  * unit, so that what comes out does not depend on which thread was faster.
  */
 #include "symmap/convert.h"
+#include "dwarf/load.h"
 
 #include "symmap/symbol_list.h"
 
@@ -234,6 +235,17 @@ static void count_rows(const struct job *job, struct convert_report *report)
     }
 }
 
+/* Compressed sections of all files, each on as many threads as there are. */
+static void inflate(struct object *source, const struct dwarf_companions *companions,
+                    unsigned threads)
+{
+    dwarf_sections_load(source, false, threads);
+    if (companions && companions->supplementary)
+        dwarf_sections_load(companions->supplementary, false, threads);
+    if (companions && companions->package)
+        dwarf_sections_load(companions->package, true, threads);
+}
+
 fw_error symmap_convert(struct object *object, struct object *debug,
                         const struct dwarf_companions *companions,
                         const struct convert_options *options, uint8_t **bytes, size_t *size,
@@ -246,6 +258,7 @@ fw_error symmap_convert(struct object *object, struct object *debug,
     struct dwarf *dwarf = NULL;
     struct job job = {0};
     struct symbol_list symbols = {0};
+    inflate(source, companions, thread_count(options->threads, 0));
     fw_error error = dwarf_open(source, companions, &dwarf, why);
     if (error != FW_OK && error != FW_ERR_NOT_FOUND)
         return error;

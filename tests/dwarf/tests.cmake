@@ -1,4 +1,5 @@
 # Tests of src/dwarf.
+fw_symbols_test(dwarf_line dwarf/line_test.c object/fixture.c)
 fw_symbols_test(dwarf_programs dwarf/programs_test.c object/fixture.c)
 fw_symbols_test(dwarf_corners dwarf/corners_test.c)
 fw_symbols_test(dwarf_ceph dwarf/ceph_test.c)
