@@ -34,12 +34,12 @@ static struct made *make(bool is_64, bool big)
 }
 
 /* code, tag, children, then attribute and form pairs up to 0. */
-static void declare(struct made *m, uint64_t code, unsigned tag, bool children, ...)
+static void declare(struct made *m, uint64_t code, unsigned tag, int children, ...)
 {
     va_list pairs;
     put_uleb(&m->abbrev, code);
     put_uleb(&m->abbrev, tag);
-    put_u8(&m->abbrev, children);
+    put_u8(&m->abbrev, (unsigned)children);
     va_start(pairs, children);
     for (unsigned attribute; (attribute = va_arg(pairs, unsigned)) != 0;) {
         unsigned form = va_arg(pairs, unsigned);
