@@ -33,11 +33,24 @@ struct search {
     const char *name; /* the image's file name; "" when not known */
     char looked[130]; /* places without a dSYM */
     char refused[130];
+    object_place_call tell; /* may be NULL */
+    void *context;
     size_t entries, files;
     struct object *found;
     bool over; /* nothing more is to be looked at: found, or out of memory */
     bool no_memory, cut_short;
 };
+
+/* `reason` NULL: there is nothing. */
+static void note(struct search *s, const char *path, const char *reason)
+{
+    if (reason)
+        looked_add(s->refused, sizeof s->refused, path, reason);
+    else
+        looked_add(s->looked, sizeof s->looked, path, NULL);
+    if (s->tell)
+        s->tell(s->context, path, reason ? reason : OBJECT_NO_FILE);
+}
 
 static bool join(char *to, const char *folder, const char *name)
 {
@@ -79,7 +92,7 @@ static void refuse(struct search *s, const char *path, fw_error error)
         reason = first.text;
     else if (first.count > 1)
         reason = "slices of other UUIDs";
-    looked_add(s->refused, sizeof s->refused, path, reason);
+    note(s, path, reason);
 }
 
 /* Opens a file that may be the dSYM. `expected`: its name says that it is. */
@@ -102,7 +115,7 @@ static void try_file(struct search *s, const char *path, bool expected)
     if (!self && object_section_named(candidate, "__debug_info") == NULL &&
         object_section_named(candidate, "__zdebug_info") == NULL) {
         if (expected)
-            looked_add(s->refused, sizeof s->refused, path, "has no debug information");
+            note(s, path, "has no debug information");
     } else if (!self) {
         s->found = candidate;
         s->over = true;
@@ -118,14 +131,14 @@ static void try_bundle(struct search *s, const char *path)
     struct bundle_files files;
     struct stat status;
     if (stat(path, &status) != 0) {
-        looked_add(s->looked, sizeof s->looked, path, NULL);
+        note(s, path, NULL);
         return;
     }
     fw_error error = bundle_dsym_files(path, &files, NULL);
     if (error == FW_ERR_MEMORY)
         s->no_memory = s->over = true;
     else if (error != FW_OK)
-        looked_add(s->refused, sizeof s->refused, path, "no debug files in it");
+        note(s, path, "no debug files in it");
     for (size_t i = 0; error == FW_OK && i < files.count && !s->over; i++)
         try_file(s, files.paths[i], true);
     if (error == FW_OK)
@@ -256,7 +269,7 @@ static void below(struct search *s, const char *folder)
 {
     struct stat status;
     if (stat(folder, &status) != 0)
-        looked_add(s->looked, sizeof s->looked, folder, NULL);
+        note(s, folder, NULL);
     else if (!S_ISDIR(status.st_mode))
         try_file(s, folder, true);
     else if (bundle_is_dsym(folder))
@@ -264,12 +277,13 @@ static void below(struct search *s, const char *folder)
     else {
         walk(s, folder, 0, false);
         if (!s->over)
-            looked_add(s->looked, sizeof s->looked, folder, NULL);
+            note(s, folder, NULL);
     }
 }
 
 fw_error object_find_dsym(const struct object *object, const char *path, const char *const *folders,
-                          struct object **dsym, struct fw_failure *why)
+                          object_place_call tell, void *context, struct object **dsym,
+                          struct fw_failure *why)
 {
     *dsym = NULL;
     if (!object->macho)
@@ -278,12 +292,15 @@ fw_error object_find_dsym(const struct object *object, const char *path, const c
     if (object->build_id.size == 0)
         return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label,
                            "has no UUID, by which its dSYM could be told");
-    struct search s = {.object = object, .name = path ? bundle_base(path) : ""};
+    struct search s = {
+        .object = object, .name = path ? bundle_base(path) : "", .tell = tell, .context = context};
     if (path)
         beside(&s, path);
     for (; folders && *folders && !s.over; folders++)
         below(&s, *folders);
     if (s.found) {
+        if (tell)
+            tell(context, object_label(s.found), NULL);
         *dsym = s.found;
         return FW_OK;
     }

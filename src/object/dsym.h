@@ -14,9 +14,11 @@
  *
  * Only a file of the same UUID is taken, whatever its name. FW_ERR_NOT_FOUND: *why names the
  * places looked at, and the files of that name that have another UUID. An image without a UUID has
- * no dSYM.
+ * no dSYM; FW_ERR_ARGUMENT: the object is no Mach-O image. `tell` (or NULL) is told of every place
+ * as object_find_debug_told does.
  */
 fw_error object_find_dsym(const struct object *object, const char *path, const char *const *folders,
-                          struct object **dsym, struct fw_failure *why);
+                          object_place_call tell, void *context, struct object **dsym,
+                          struct fw_failure *why);
 
 #endif

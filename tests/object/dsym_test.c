@@ -50,7 +50,7 @@ static void finds(const char *image, const char *const *folders)
 {
     struct object *object = open_path(image, NULL), *dsym = NULL;
     struct fw_failure why = {0};
-    if (object_find_dsym(object, image, folders, &dsym, &why) != FW_OK)
+    if (object_find_dsym(object, image, folders, NULL, NULL, &dsym, &why) != FW_OK)
         fail_msg("%s", why.message);
     struct span a = object_build_id(object), b = object_build_id(dsym), info;
     assert_int_equal(a.size, 16);
@@ -68,7 +68,8 @@ static void misses(const char *image, const char *const *folders, const char *co
 {
     struct object *object = open_path(image, NULL), *dsym = NULL;
     struct fw_failure why = {0};
-    assert_int_equal(object_find_dsym(object, image, folders, &dsym, &why), FW_ERR_NOT_FOUND);
+    assert_int_equal(object_find_dsym(object, image, folders, NULL, NULL, &dsym, &why),
+                     FW_ERR_NOT_FOUND);
     assert_null(dsym);
     for (; *says; says++)
         if (!strstr(why.message, *says))
