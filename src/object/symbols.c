@@ -182,29 +182,29 @@ static struct name_parts take_apart(const char *name)
     return p;
 }
 
-/* Aliases of equal rank: the name that people write. No version suffix, then the fewest leading
- * underscores (`write`, not `__write`), then the shortest, then the first in byte order: functions
- * folded by the linker keep one name, always the same. */
+/* Of two names of one function the one that people write: no version suffix, then the fewest leading
+ * underscores (`write`, not `__write`). */
 static int compare_names(const char *a, const char *b)
 {
     struct name_parts x = take_apart(a), y = take_apart(b);
     if (x.versioned != y.versioned)
         return x.versioned ? 1 : -1;
-    if (x.lead != y.lead)
-        return x.lead < y.lead ? -1 : 1;
-    if (x.size != y.size)
-        return x.size < y.size ? -1 : 1;
-    return memcmp(x.text, y.text, x.size);
+    return x.lead == y.lead ? 0 : x.lead < y.lead ? -1 : 1;
 }
 
-/* Functions before labels, global and weak before local, all before PLT stubs; then by name. */
+/* Functions before labels, global and weak before local, all before PLT stubs; then by name. Where
+ * that does not decide (C1 and C2 of a constructor, functions folded into one): the longest, and of
+ * equally long ones the last in the full table, which other tools show as well. `a` is the later. */
 static bool better(const struct candidate *a, const struct candidate *b)
 {
     if (a->rank != b->rank)
         return a->rank < b->rank;
-    if (a->name == b->name)
-        return false;
-    return compare_names(a->name, b->name) < 0;
+    int names = compare_names(a->name, b->name);
+    if (names != 0)
+        return names < 0;
+    if (a->size != b->size)
+        return a->size > b->size;
+    return b->dynamic || !a->dynamic;
 }
 
 /* Merges the candidates of one address; an alias may know the size that the chosen one lacks. */
