@@ -91,7 +91,9 @@ bool line_add_file(const struct dwarf_line_input *input, struct arena *arena,
         header->file_capacity = capacity;
     }
     const char *in = directory < header->directory_count ? header->directories[directory] : "";
-    lines->files[lines->file_count++] = file_name(input->comp_dir, in, name);
+    /* From version 5 on directory 0 is the compilation directory itself, relative or not. */
+    const char *before = lines->version >= 5 && directory == 0 && in[0] ? NULL : input->comp_dir;
+    lines->files[lines->file_count++] = file_name(before, in, name);
     return true;
 }
 
