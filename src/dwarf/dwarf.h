@@ -75,8 +75,7 @@ struct dwarf_inline { /* DW_TAG_inlined_subroutine, pre-order within its functio
 };
 
 struct dwarf_call {   /* DW_TAG_call_site, DW_TAG_GNU_call_site */
-    uint64_t pc;      /* return address; of a tail call DW_AT_call_pc, or the return address if only
-                         that is known (GNU) */
+    uint64_t pc;      /* return address; of a tail call an address inside the jump */
     uint32_t subject; /* what is called; DWARF_NONE: indirect */
     bool tail;
 };

@@ -152,6 +152,8 @@ static void add_call(struct walk *w, const struct die *die)
         return;
     if (!grow(w, &u->calls, &w->call_capacity, u->call_count, sizeof *u->calls))
         return;
+    if (tail && slot == SLOT_RETURN_PC) /* GCC: the end of the jump; what is meant lies before it */
+        pc--;
     u->calls[u->call_count++] = (struct dwarf_call){pc, origin_of(w, die), tail};
     u->functions[w->context.function].call_count++;
 }

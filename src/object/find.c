@@ -9,8 +9,10 @@
  * the same; one found by name has the link's CRC-32 and no other build id. A wrong file is worse
  * than none, so whatever cannot be proved is refused and named.
  */
-#include "object/elf_internal.h"
+#include "object/looked.h"
+#include "object/object_internal.h"
 
+#include <elf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,25 +210,13 @@ struct account {
     char refused[160]; /* files that were not taken, and why */
 };
 
-/* Adds one entry to a list of limited length; what no longer fits shows as "...". */
-static void note(char *list, size_t size, const char *entry, const char *reason)
-{
-    size_t used = strlen(list);
-    if (used >= 3 && strcmp(list + used - 3, "...") == 0)
-        return;
-    int n = snprintf(list + used, size - used, "%s%s%s%s%s", used ? ", " : "", entry,
-                     reason ? " (" : "", reason ? reason : "", reason ? ")" : "");
-    if (n < 0 || (size_t)n >= size - used)
-        snprintf(list + (used + 6 < size ? used : size - 6), 6, used ? ", ..." : "...");
-}
-
 static void note_place(void *context, const char *path, const char *outcome)
 {
     struct account *a = context;
     if (outcome && strcmp(outcome, OBJECT_NO_FILE) == 0)
-        note(a->looked, sizeof a->looked, path, NULL);
+        looked_add(a->looked, sizeof a->looked, path, NULL);
     else if (outcome)
-        note(a->refused, sizeof a->refused, path, outcome);
+        looked_add(a->refused, sizeof a->refused, path, outcome);
 }
 
 fw_error object_find_debug(const struct object *object, const char *path, const char *root,

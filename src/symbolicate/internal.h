@@ -33,10 +33,10 @@ struct fw_source {
     enum fw_source_kind kind;
     char *searched; /* owned, never NULL */
 
-    struct object *object, *debug; /* NULL for a map */
-    struct dwarf_companions companions;
-    bool has_companions;
-    size_t asked; /* addresses looked up in small maps so far */
+    struct object *object;     /* NULL for a map */
+    struct object *debug;      /* its separate debug file, of `files`; or NULL */
+    struct debug_files *files; /* NULL: not looked for */
+    size_t asked;              /* addresses looked up in small maps so far */
 
     _Atomic(struct symmap *) map; /* of the whole image; set once */
     uint8_t *map_bytes;           /* when it was built here */

@@ -169,7 +169,7 @@ static bool copy_frame(struct lookup *lookup, struct arena *arena, const struct 
 
 /* The frames of one place into the arena; `extra` leaves room behind them for tail calls. */
 static fw_error answer_place(struct lookup *lookup, struct arena *arena, const struct place *place,
-                             size_t extra, struct fw_symbol *symbol, uint32_t *outer_function)
+                             size_t extra, struct fw_resolved *symbol, uint32_t *outer_function)
 {
     struct symmap_frame found[FRAMES_MAX];
     size_t count = 0;
@@ -200,7 +200,7 @@ static fw_error answer_place(struct lookup *lookup, struct arena *arena, const s
     return FW_OK;
 }
 
-static struct answer *answer_create(size_t count, struct fw_symbol **items)
+static struct answer *answer_create(size_t count, struct fw_resolved **items)
 {
     struct answer *answer = calloc(1, sizeof *answer);
     if (!answer)
@@ -244,9 +244,9 @@ fw_error fw_symbolicate(struct fw_source *source, const struct fw_address *addre
                         struct fw_symbols **symbols, struct fw_failure *why)
 {
     *symbols = NULL;
-    struct fw_symbol *items;
+    struct fw_resolved *items;
     struct answer *answer = answer_create(count, &items);
-    struct place *places = malloc((count + 1) * sizeof *places);
+    struct place *places = calloc(count + 1, sizeof *places);
     struct lookup lookup = {.source = source};
     fw_error error = answer && places ? FW_OK : FW_ERR_MEMORY;
     for (size_t i = 0; error == FW_OK && i < count; i++)
@@ -323,7 +323,7 @@ static bool copy_step(struct lookup *lookup, struct arena *arena, const struct t
 
 /* What lies between frame `i` and the caller's frame i + 1, behind the frames of `i`. */
 static bool add_tail_calls(struct stack_lookup *s, size_t i, struct arena *arena,
-                           struct fw_symbol *symbol)
+                           struct fw_resolved *symbol)
 {
     if (symbol->frame_count == 0 || s->lookup_of[i] != s->lookup_of[i + 1] ||
         !s->places[i + 1].returns || s->functions[i] == CODE_NONE)
@@ -343,7 +343,7 @@ static bool add_tail_calls(struct stack_lookup *s, size_t i, struct arena *arena
 }
 
 static fw_error answer_stack(struct stack_lookup *s, size_t count, struct arena *arena,
-                             struct fw_symbol *items)
+                             struct fw_resolved *items)
 {
     for (size_t i = 0; i < count; i++) {
         if (s->lookup_of[i] == count) {
@@ -365,7 +365,7 @@ fw_error fw_symbolicate_stack(const struct fw_stack_address *stack, size_t count
                               struct fw_symbols **symbols, struct fw_failure *why)
 {
     *symbols = NULL;
-    struct fw_symbol *items;
+    struct fw_resolved *items;
     struct answer *answer = answer_create(count, &items);
     struct stack_lookup s = {.stack = stack,
                              .places = calloc(count + 1, sizeof *s.places),

@@ -161,6 +161,10 @@ enum tail_result tail_chain(const struct symmap *map, uint64_t return_offset, ui
 {
     *count = 0;
     uint32_t called;
+    struct symmap_function inner;
+    if (!symmap_function(map, callee, &inner))
+        return TAIL_NONE;
+    callee = inner.whole; /* in a .cold part, the function that was called is the whole */
     if (symmap_call_at(map, return_offset, &called) != FW_OK || called == SYMMAP_CALL_INDIRECT ||
         called == callee)
         return TAIL_NONE;

@@ -30,7 +30,7 @@ struct code_subject {
 };
 
 struct code_context {
-    uint32_t subject;
+    uint32_t subject; /* CODE_NONE: unknown */
     uint32_t
         parent; /* context number in the same function, smaller than its own; 0: the function */
     uint32_t call_file; /* index into files[], CODE_NONE */

@@ -127,10 +127,19 @@ static void two_places_in_one_function_are_one_way(void **state)
     expect(TWO_PLACES, 1, "bottom twin! two_places tail_run");
 }
 
+/* GCC says nothing of such a jump, so nothing is known; clang says that there is one. */
 static void a_jump_through_a_pointer_proves_nothing(void **state)
 {
     (void)state;
-    expect(UNKNOWN_WAY, 0, "bottom? unknown_way tail_run");
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        char text[512];
+        open_program(programs[i]);
+        describe(UNKNOWN_WAY, 0, text, sizeof text);
+        bool gcc = strstr(programs[i], "gcc") != NULL;
+        assert_string_equal(text,
+                            gcc ? "bottom unknown_way tail_run" : "bottom? unknown_way tail_run");
+        close_program();
+    }
 }
 
 static void a_circle_is_ambiguous(void **state)

@@ -1,5 +1,5 @@
 /*
- * Where the code of an ELF file is, and where functions begin as its unwind tables know them.
+ * Where functions of an ELF file begin as its unwind tables know them.
  *
  * Starts come from the search table of .eh_frame_hdr and from .ARM.exidx where a linker made these.
  * Relocatable files and some static programs have no such table: there the records of .eh_frame are
@@ -9,68 +9,10 @@
 #include "object/code_bounds.h"
 #include "object/debug_sections_elf.h"
 
-#include <stdlib.h>
-
-static int by_start(const void *a, const void *b)
-{
-    const struct object_range *x = a, *y = b;
-    if (x->lo != y->lo)
-        return x->lo < y->lo ? -1 : 1;
-    return x->hi < y->hi ? -1 : x->hi > y->hi;
-}
-
-/* Sorts, and joins what overlaps; neighbours that only touch stay apart. */
-static size_t tidy(struct object_range *ranges, size_t count)
-{
-    if (count == 0)
-        return 0;
-    qsort(ranges, count, sizeof *ranges, by_start);
-    size_t last = 0;
-    for (size_t i = 1; i < count; i++) {
-        if (ranges[i].lo >= ranges[last].hi)
-            ranges[++last] = ranges[i];
-        else if (ranges[i].hi > ranges[last].hi)
-            ranges[last].hi = ranges[i].hi;
-    }
-    return last + 1;
-}
-
-static void add_range(struct elf_debug *debug, uint64_t lo, uint64_t size)
-{
-    if (size && lo + size > lo)
-        debug->ranges[debug->range_count++] = (struct object_range){lo, lo + size};
-}
-
-fw_error elf_code_ranges(struct object *object, const struct object_range **ranges, size_t *count)
-{
-    *ranges = NULL;
-    *count = 0;
-    struct elf_debug *debug = elf_debug_of(object);
-    if (!debug)
-        return FW_ERR_MEMORY;
-    if (!debug->ranges) {
-        debug->ranges = calloc(object->section_count + object->load_count + 1, sizeof **ranges);
-        if (!debug->ranges)
-            return FW_ERR_MEMORY;
-        for (size_t i = 1; i < object->section_count; i++) {
-            const struct object_section *s = &object->sections[i].view;
-            if (s->type != SHT_NULL && (s->flags & SHF_ALLOC) && (s->flags & SHF_EXECINSTR))
-                add_range(debug, s->vaddr, s->size);
-        }
-        for (size_t i = 0; debug->range_count == 0 && i < object->load_count; i++)
-            if (object->loads[i].executable)
-                add_range(debug, object->loads[i].vaddr, object->loads[i].memory_size);
-        debug->range_count = tidy(debug->ranges, debug->range_count);
-    }
-    *ranges = debug->ranges;
-    *count = debug->range_count;
-    return FW_OK;
-}
-
 /* How the CIE that stands at `offset` encodes code addresses (DW_EH_PE_*); 0xff: cannot be told. */
 static uint8_t encoding_of_cie(const struct object *object, struct span frame, uint64_t offset)
 {
-    struct reader r = elf_reader(object, span_cut(frame, offset, UINT64_MAX));
+    struct reader r = object_reader(object, span_cut(frame, offset, UINT64_MAX));
     uint32_t length = reader_u32(&r);
     struct reader cie = reader_sub(&r, length);
     if (reader_u32(&cie) != 0)
@@ -114,7 +56,7 @@ static bool read_address(const struct object *object, struct reader *r, uint8_t 
                          uint64_t place, uint64_t *address)
 {
     switch (encoding & 0x0f) {
-    case 0x00: *address = elf_word(object, r); break;
+    case 0x00: *address = object_word(object, r); break;
     case 0x02: *address = reader_u16(r); break;
     case 0x03: *address = reader_u32(r); break;
     case 0x04:
@@ -136,7 +78,7 @@ static void starts_of_eh_frame(struct object *object, const struct unwind_sectio
                                bool (*each)(void *context, uint64_t vaddr), void *context)
 {
     struct span frame = {section->data, section->size};
-    struct reader r = elf_reader(object, frame);
+    struct reader r = object_reader(object, frame);
     uint64_t cie = UINT64_MAX;
     uint8_t encoding = 0xff;
     while (reader_left(&r) > 4) {
@@ -164,16 +106,16 @@ static void starts_of_eh_frame(struct object *object, const struct unwind_sectio
     }
 }
 
-void elf_function_starts(struct object *object, bool (*each)(void *context, uint64_t vaddr),
-                         void *context)
+void elf_function_starts(struct object *object, object_start_call each, void *context)
 {
     struct unwind_image image;
     struct code_bounds bounds;
     struct unwind_section frame;
     object_unwind_image(object, NULL, &image);
-    code_bounds_init(&bounds, object, &image);
+    (void)code_bounds_init(&bounds, object, &image); /* ELF lists nothing that needs memory */
     if (bounds.eh_frame_hdr.count || bounds.exidx.count)
         code_bounds_each(&bounds, each, context);
     else if (elf_eh_frame(object, &frame) == FW_OK)
         starts_of_eh_frame(object, &frame, each, context);
+    code_bounds_free(&bounds);
 }
