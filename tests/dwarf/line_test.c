@@ -658,6 +658,28 @@ static void every_row_as_llvm_symbolizer(void **state)
     free(comp_dir);
 }
 
+/* Directory 0 of version 5 is the compilation directory, which a prefix map may have made relative:
+ * it stands alone, the other directories stand in it. */
+static void relative_compilation_directory_of_programs(void **state)
+{
+    (void)state;
+    fixture_need("gcc llvm-symbolizer-19");
+    fixture_run("mkdir -p sub");
+    fixture_text("sub/part.h", "static inline int part(int a) { return a % 3 ? a * 5 : a + 7; }\n");
+    fixture_text("one.c", "#include \"sub/part.h\"\n"
+                          "int main(int n, char **v) { (void)v; return part(n) + part(n + 1); }\n");
+    size_t rows = 0;
+    for (int version = 4; version <= 5; version++) {
+        fixture_run("gcc -g -gdwarf-%d -O1 -ffile-prefix-map=\"$(pwd)\"=./built one.c -o prog",
+                    version);
+        rows += print_all_rows("prog", "./built");
+        fixture_run("llvm-symbolizer-19 --obj=prog --no-inlines -f=none < questions | "
+                    "grep . > theirs; diff ours theirs && grep -q '^./built/one.c' ours && "
+                    "grep -q '^./built/sub/part.h' ours");
+    }
+    assert_true(rows > 10);
+}
+
 static int begin(void **state)
 {
     object_set_codecs(&object_codecs_all);
@@ -691,6 +713,7 @@ int main(void)
         cmocka_unit_test(damage_ends_a_program_not_what_came_before),
         cmocka_unit_test(damaged_names_leave_the_rows),
         cmocka_unit_test(every_row_as_llvm_symbolizer),
+        cmocka_unit_test(relative_compilation_directory_of_programs),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
