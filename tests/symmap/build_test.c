@@ -265,6 +265,17 @@ static void test_addresses_too_far(void **state)
     done(&f);
 }
 
+static void test_empty_map(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    build(&f, NULL);
+    assert_string_equal(at(&f, 0), "-");
+    assert_int_equal(symmap_function_count(f.map), 0);
+    assert_int_equal(symmap_alias_count(f.map, 0), 0);
+    done(&f);
+}
+
 /* Two hundred calls deep is kept whole; deeper than the limit stays at the limit. */
 static void test_depth(void **state)
 {
@@ -372,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_symbols_name_functions),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_addresses_too_far),
+        cmocka_unit_test(test_empty_map),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_worked_example),
     };
