@@ -8,6 +8,8 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <stdalign.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_block;
@@ -18,10 +20,18 @@ struct arena {                  /* all zero: empty and ready */
     size_t total;               /* bytes taken from malloc */
 };
 
-/* Uninitialised bytes; NULL when memory ran out. */
+/* Uninitialised bytes; NULL only when memory ran out, also for no bytes at all. */
 void *arena_take(struct arena *arena, size_t size);
 /* Room for `count` items; NULL also when the product does not fit into size_t. */
 void *arena_take_many(struct arena *arena, size_t count, size_t size);
+/* The piece with another size: the one handed out last shrinks where it is, and grows where it is
+ * while its block has room; any other is copied. NULL when memory ran out: the piece is as it was.
+ */
+void *arena_resize(struct arena *arena, void *piece, size_t size, size_t new_size);
+/* A block of exactly `size` bytes for what is taken next: nothing is wasted on a result whose size
+ * is known. Pieces are rounded up to ARENA_ALIGN. False when memory ran out. */
+bool arena_reserve(struct arena *arena, size_t size);
+enum { ARENA_ALIGN = alignof(max_align_t) };
 /* Everything handed out becomes invalid; the largest block is kept for what comes next. */
 void arena_reset(struct arena *arena);
 void arena_free(struct arena *arena);

@@ -1,17 +1,15 @@
 /*
- * Unpacking with zlib (RFC 1950), zstd (RFC 8878) and xz.
+ * Unpacking zlib (RFC 1950, by libdeflate), zstd (RFC 8878) and xz.
  *
  * A codec gives back exactly the bytes that were announced or none at all: a stream that ends
  * early, is longer than announced or fails its own checksum is refused.
  */
-#define ZLIB_CONST
 #include "object/codecs.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <libdeflate.h>
 #include <lzma.h>
 #include <stdlib.h>
-#include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -23,45 +21,51 @@ static void *no_memory_if(bool memory)
     return NULL;
 }
 
-/* zlib counts in 32 bits: input and output are handed over in pieces. */
-static bool zlib_run(z_stream *z, const uint8_t *data, size_t data_size, uint8_t *to, size_t size)
-{
-    int status = Z_OK;
-    z->next_in = data;
-    z->next_out = to;
-    while (status == Z_OK) {
-        if (z->avail_in == 0) {
-            z->avail_in = data_size < UINT_MAX ? (uInt)data_size : UINT_MAX;
-            data_size -= z->avail_in;
-        }
-        if (z->avail_out == 0) {
-            z->avail_out = size < UINT_MAX ? (uInt)size : UINT_MAX;
-            size -= z->avail_out;
-        }
-        status = inflate(z, Z_NO_FLUSH);
-    }
-    return status == Z_STREAM_END && size == 0 && z->avail_out == 0;
-}
-
 static uint8_t *inflate_zlib(const uint8_t *data, size_t data_size, size_t size)
 {
-    z_stream z = {0};
-    uint8_t *to = malloc(size ? size : 1);
-    int status = to ? inflateInit(&z) : Z_MEM_ERROR;
-    if (status != Z_OK) {
-        free(to);
-        return no_memory_if(status == Z_MEM_ERROR);
-    }
-    bool good = zlib_run(&z, data, data_size, to, size);
-    inflateEnd(&z);
+    struct libdeflate_decompressor *z = libdeflate_alloc_decompressor();
+    uint8_t *to = z ? malloc(size ? size : 1) : NULL;
+    /* Without a place for the length, a stream that is shorter is refused as well. */
+    bool good =
+        to && libdeflate_zlib_decompress(z, data, data_size, to, size, NULL) == LIBDEFLATE_SUCCESS;
+    bool memory = !to;
+    if (z)
+        libdeflate_free_decompressor(z);
     if (good)
         return to;
     free(to);
-    return NULL;
+    return no_memory_if(memory);
+}
+
+/* What the frames of a stream say they hold together; false when it is not `size`. A frame that
+ * does not say may hold anything. Asked before memory is taken. */
+static bool frames_hold(const uint8_t *data, size_t data_size, size_t size)
+{
+    size_t known = 0;
+    bool all = true;
+    while (data_size) {
+        size_t frame = ZSTD_findFrameCompressedSize(data, data_size);
+        if (ZSTD_isError(frame) || frame == 0 || frame > data_size)
+            return false;
+        unsigned long long holds = ZSTD_getFrameContentSize(data, frame);
+        if (holds == ZSTD_CONTENTSIZE_ERROR)
+            return false;
+        if (holds == ZSTD_CONTENTSIZE_UNKNOWN)
+            all = false;
+        else if (holds > size - known)
+            return false;
+        else
+            known += (size_t)holds;
+        data += frame;
+        data_size -= frame;
+    }
+    return !all || known == size;
 }
 
 static uint8_t *inflate_zstd(const uint8_t *data, size_t data_size, size_t size)
 {
+    if (!frames_hold(data, data_size, size))
+        return NULL;
     uint8_t *to = malloc(size ? size : 1);
     if (!to)
         return no_memory_if(true);

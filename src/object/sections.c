@@ -9,7 +9,7 @@
  * older GNU form is a section named .zdebug_* that begins with "ZLIB" and the size as 8 bytes, most
  * significant first.
  */
-#include "object/elf_internal.h"
+#include "object/object_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,10 +18,12 @@
 #define SECTION_LIMIT ((uint64_t)4 << 30)
 
 enum {
-    RATIO_LIMIT = 1024, /* deflate cannot do better than 1032:1; real sections stay under 20:1 */
-    RATIO_SLACK = 1 << 20,
     CHDR_ZLIB = 1, /* ELFCOMPRESS_ZLIB */
     CHDR_ZSTD = 2, /* ELFCOMPRESS_ZSTD */
+    /* The best that can be: deflate gives 258 bytes for 2 bits, a block of zstd 128 KB for 4 bytes
+     * (its codec also asks each frame for its size). Debug sections stay under 20. */
+    ZLIB_RATIO = 1032,
+    ZSTD_RATIO = 1 << 15,
 };
 
 static const struct object_codecs *installed_codecs;
@@ -50,48 +52,57 @@ bool object_section_at(const struct object *object, size_t i, struct object_sect
     return true;
 }
 
-struct elf_section *elf_section_named(const struct object *object, const char *name)
+struct section *object_section_named(const struct object *object, const char *name)
 {
     for (size_t i = 1; i < object->section_count; i++) {
-        struct elf_section *s = &object->sections[i];
-        if (s->view.type != SHT_NULL && s->view.type != SHT_NOBITS &&
-            strcmp(s->view.name, name) == 0)
+        struct section *s = &object->sections[i];
+        if (!s->empty && strcmp(s->view.name, name) == 0)
             return s;
     }
     return NULL;
 }
 
-struct span elf_section_bytes(const struct object *object, const struct elf_section *section)
+struct span object_section_bytes(const struct object *object, const struct section *section)
 {
     if (!section->inside)
         return (struct span){NULL, 0};
     return span_cut(object->file, section->view.offset, section->view.size);
 }
 
-/* What a compressed section's header says. */
-struct packed {
-    uint32_t method; /* CHDR_* */
-    uint64_t size;   /* inflated */
-    struct span data;
-};
-
-static bool read_chdr(const struct object *object, struct span bytes, struct packed *packed)
+static bool read_chdr(const struct object *object, struct span bytes, uint32_t *method,
+                      struct section_packed *packed)
 {
-    struct reader r = elf_reader(object, bytes);
-    packed->method = reader_u32(&r);
+    struct reader r = object_reader(object, bytes);
+    *method = reader_u32(&r);
     if (object->is_64)
         reader_skip(&r, 4);
-    packed->size = elf_word(object, &r);
-    (void)elf_word(object, &r); /* ch_addralign */
+    packed->size = object_word(object, &r);
+    (void)object_word(object, &r); /* ch_addralign */
     packed->data = (struct span){r.pos, reader_left(&r)};
     return !r.failed;
 }
 
-static bool read_zdebug(struct span bytes, struct packed *packed)
+/* The name that the older GNU form gives to a debug section; empty for any other section. */
+static const char *zdebug_name(const char *name, char *packed, size_t size)
+{
+    packed[0] = 0;
+    if (strncmp(name, ".debug_", 7) == 0)
+        snprintf(packed, size, ".z%s", name + 1);
+    else if (strncmp(name, "__debug_", 8) == 0)
+        snprintf(packed, size, "__z%.13s", name + 2); /* at most 16 bytes */
+    return packed;
+}
+
+static bool is_zdebug(const char *name)
+{
+    return strncmp(name, ".zdebug_", 8) == 0 || strncmp(name, "__zdebug_", 9) == 0;
+}
+
+static bool read_zdebug(struct span bytes, uint32_t *method, struct section_packed *packed)
 {
     if (bytes.size < 12 || memcmp(bytes.data, "ZLIB", 4) != 0)
         return false;
-    packed->method = CHDR_ZLIB;
+    *method = CHDR_ZLIB;
     packed->size = 0;
     for (int i = 4; i < 12; i++)
         packed->size = packed->size << 8 | bytes.data[i];
@@ -99,25 +110,65 @@ static bool read_zdebug(struct span bytes, struct packed *packed)
     return true;
 }
 
-static fw_error inflate(struct object *object, struct elf_section *section,
-                        const struct packed *packed, struct fw_failure *why)
+/* Can so many bytes come out of so few? */
+static bool plausible(uint32_t method, const struct section_packed *packed)
+{
+    if (packed->size > SECTION_LIMIT || packed->size > SIZE_MAX / 2)
+        return false;
+    uint64_t ratio = method == CHDR_ZSTD ? ZSTD_RATIO : ZLIB_RATIO;
+    return packed->size / ratio <= packed->data.size;
+}
+
+fw_error object_section_packed(const struct object *object, const struct section *section,
+                               struct section_packed *packed, struct fw_failure *why)
 {
     const char *name = section->view.name;
     uint64_t place = section->view.offset;
-    object_inflate codec = packed->method == CHDR_ZLIB   ? object_codecs()->zlib
-                           : packed->method == CHDR_ZSTD ? object_codecs()->zstd
-                                                         : NULL;
-    if (!codec)
+    struct span bytes = object_section_bytes(object, section);
+    if (!section->inside)
+        return object_fail(why, FW_ERR_TRUNCATED, 0, place, object->label,
+                           "%s lies beyond the end of the file", name);
+    *packed = (struct section_packed){.size = bytes.size, .data = bytes};
+    if (!section->compressed && !is_zdebug(name))
+        return FW_OK;
+    uint32_t method;
+    if (section->compressed ? !read_chdr(object, bytes, &method, packed)
+                            : !read_zdebug(bytes, &method, packed))
+        return object_fail(why, FW_ERR_CORRUPT, 0, place, object->label,
+                           "%s has no valid compression header", name);
+    packed->codec = method == CHDR_ZLIB   ? object_codecs()->zlib
+                    : method == CHDR_ZSTD ? object_codecs()->zstd
+                                          : NULL;
+    if (!packed->codec)
         return object_fail(why, FW_ERR_UNSUPPORTED, 0, place, object->label,
                            "%s is compressed (method %u), which this build cannot unpack", name,
-                           packed->method);
-    if (packed->size > SECTION_LIMIT || packed->size > SIZE_MAX / 2 ||
-        packed->size > (uint64_t)packed->data.size * RATIO_LIMIT + RATIO_SLACK)
+                           method);
+    if (!plausible(method, packed))
         return object_fail(why, FW_ERR_CORRUPT, 0, place, object->label,
                            "%s claims to inflate %zu bytes to %llu", name, packed->data.size,
                            (unsigned long long)packed->size);
+    return FW_OK;
+}
+
+fw_error object_section_contents(struct object *object, struct section *section, struct span *data,
+                                 struct fw_failure *why)
+{
+    const char *name = section->view.name;
+    uint64_t place = section->view.offset;
+    struct section_packed packed;
+    if (section->inflated) {
+        *data = (struct span){section->inflated, section->inflated_size};
+        return FW_OK;
+    }
+    fw_error error = object_section_packed(object, section, &packed, why);
+    if (error != FW_OK)
+        return error;
+    if (!packed.codec) {
+        *data = packed.data;
+        return FW_OK;
+    }
     errno = 0;
-    section->inflated = codec(packed->data.data, packed->data.size, (size_t)packed->size);
+    section->inflated = packed.codec(packed.data.data, packed.data.size, (size_t)packed.size);
     if (!section->inflated && errno == ENOMEM) {
         object->no_memory = true;
         return object_fail(why, FW_ERR_MEMORY, 0, place, object->label, "out of memory");
@@ -125,33 +176,7 @@ static fw_error inflate(struct object *object, struct elf_section *section,
     if (!section->inflated)
         return object_fail(why, FW_ERR_CORRUPT, 0, place, object->label, "%s cannot be inflated",
                            name);
-    section->inflated_size = (size_t)packed->size;
-    return FW_OK;
-}
-
-fw_error elf_section_contents(struct object *object, struct elf_section *section, struct span *data,
-                              struct fw_failure *why)
-{
-    struct span bytes = elf_section_bytes(object, section);
-    bool zdebug = strncmp(section->view.name, ".zdebug_", 8) == 0;
-    if (!section->inside)
-        return object_fail(why, FW_ERR_TRUNCATED, 0, section->view.offset, object->label,
-                           "%s lies beyond the end of the file", section->view.name);
-    if (!(section->view.flags & SHF_COMPRESSED) && !zdebug) {
-        *data = bytes;
-        return FW_OK;
-    }
-    if (!section->inflated) {
-        struct packed packed;
-        bool good = section->view.flags & SHF_COMPRESSED ? read_chdr(object, bytes, &packed)
-                                                         : read_zdebug(bytes, &packed);
-        if (!good)
-            return object_fail(why, FW_ERR_CORRUPT, 0, section->view.offset, object->label,
-                               "%s has no valid compression header", section->view.name);
-        fw_error error = inflate(object, section, &packed, why);
-        if (error != FW_OK)
-            return error;
-    }
+    section->inflated_size = (size_t)packed.size;
     *data = (struct span){section->inflated, section->inflated_size};
     return FW_OK;
 }
@@ -160,16 +185,14 @@ fw_error object_section_data(struct object *object, const char *name,
                              struct unwind_section *section, struct fw_failure *why)
 {
     *section = (struct unwind_section){0};
-    struct elf_section *found = elf_section_named(object, name);
-    if (!found && strncmp(name, ".debug_", 7) == 0) {
-        char packed_name[64];
-        snprintf(packed_name, sizeof packed_name, ".z%s", name + 1);
-        found = elf_section_named(object, packed_name);
-    }
+    struct section *found = object_section_named(object, name);
+    char packed[64];
+    if (!found && zdebug_name(name, packed, sizeof packed)[0])
+        found = object_section_named(object, packed);
     if (!found)
         return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label, "no section %s", name);
     struct span data = {NULL, 0};
-    fw_error error = elf_section_contents(object, found, &data, why);
+    fw_error error = object_section_contents(object, found, &data, why);
     if (error != FW_OK)
         return error;
     section->data = data.data ? data.data : (const uint8_t *)"";

@@ -26,6 +26,8 @@ struct symbol_match {
 struct symbols *symbols_build(struct object *object, struct object *debug);
 void symbols_destroy(struct symbols *symbols);
 size_t symbols_count(const struct symbols *symbols);
+/* Symbol `i` of symbols_count, ascending by address; extents may overlap. `offset` is 0. */
+void symbols_at(const struct symbols *symbols, size_t i, struct symbol_match *match);
 /* False when no symbol covers the link-time address. */
 bool symbols_lookup(const struct symbols *symbols, uint64_t vaddr, struct symbol_match *match);
 

@@ -17,6 +17,8 @@
 
 struct symmap;
 
+#define SYMMAP_MAGIC "FWSYMMAP" /* the first 8 bytes of a file */
+
 fw_error symmap_open(const char *path, struct symmap **map, struct fw_failure *why);
 /* Bytes that outlive the map. `trusted`: made by this process just now, checksums are not computed
  * again. */
@@ -74,6 +76,8 @@ struct symmap_function {
     const char *name; /* of the function, never of an inlined one */
     uint64_t start, size;
     uint32_t flags;      /* symmap_frame_flags */
+    uint32_t whole;      /* of a part: the function that it is a part of, which has the tail calls;
+                            else, or when that is not known, its own number */
     bool all_tail_calls; /* the list of its tail calls is whole */
     bool has_tail_calls;
 };
@@ -83,8 +87,9 @@ bool symmap_function(const struct symmap *map, uint32_t function, struct symmap_
  * FW_ERR_NOT_FOUND when not known: the map keeps only calls whose target has tail calls, and
  * indirect ones are those of which the debug file says so. */
 fw_error symmap_call_at(const struct symmap *map, uint64_t return_offset, uint32_t *target);
-/* The tail calls of a function; stops when `each` returns false. `target` as above; `offset` is the
- * place of the jump. */
+/* The tail calls of a function; stops when `each` returns false. `target` as above, and
+ * SYMMAP_CALL_INDIRECT also when the function called is not one of this map; `offset` is the place
+ * of the jump. */
 fw_error symmap_tail_calls(const struct symmap *map, uint32_t function,
                            bool (*each)(void *context, uint64_t offset, uint32_t target),
                            void *context);
@@ -112,8 +117,8 @@ struct symmap_source { /* all of it borrowed until symmap_build returns */
     const struct code_unit *units; /* in the order of the debug file: the order never depends on
                                       threads */
     size_t unit_count;
-    const struct symmap_symbol *symbols; /* any order; the first of equal `lo` is the name, the
-                                            others become aliases */
+    const struct symmap_symbol *symbols; /* any order; the first named one of equal `lo` is the
+                                            name, the others become aliases */
     size_t symbol_count;
     bool columns;
 };

@@ -349,15 +349,20 @@ static void agrees_with_nm_on_libc(void **state)
     free(path);
 }
 
-static void relocatable_files_have_no_index(void **state)
+static void relocatable_files_have_addresses_of_their_own(void **state)
 {
     (void)state;
     fixture_need("gcc");
-    fixture_text("r.c", "int f(void) { return 1; }");
-    fixture_run("gcc -c r.c -o r.o");
+    fixture_text("r.c", "int f(void) { return 1; } int g(void) { return 2; }");
+    fixture_run("gcc -ffunction-sections -c r.c -o r.o");
     struct index i = open_index("r.o");
-    assert_int_equal(symbols_count(i.symbols), 0);
-    expect_none(&i, 0);
+    struct symbol_match f, g;
+    assert_int_equal(symbols_count(i.symbols), 2);
+    assert_true(symbols_lookup(i.symbols, 0, &f));
+    assert_string_equal(f.name, "f");
+    assert_true(symbols_lookup(i.symbols, f.size, &g));
+    assert_string_equal(g.name, "g");
+    expect_none(&i, g.vaddr + g.size);
     close_index(&i);
 }
 
@@ -372,7 +377,7 @@ int main(void)
         cmocka_unit_test(removes_the_thumb_bit),
         cmocka_unit_test(names_plt_stubs),
         cmocka_unit_test(agrees_with_nm_on_libc),
-        cmocka_unit_test(relocatable_files_have_no_index),
+        cmocka_unit_test(relocatable_files_have_addresses_of_their_own),
     };
     return cmocka_run_group_tests(tests, fixture_begin, fixture_end);
 }

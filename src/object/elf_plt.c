@@ -7,8 +7,6 @@
  * System V psABI supplements of x86-64 and i386 (procedure linkage table, and the IBT forms with
  * .plt.sec), AArch64 (with BTI and PAC), Arm.
  */
-#include "object/plt.h"
-
 #include "object/elf_internal.h"
 
 #include <stdlib.h>
@@ -65,11 +63,11 @@ static bool add_slot(struct slots *slots, uint64_t address, const char *name)
 static bool read_relocations(const struct object *object, const struct elf_symtab *symbols,
                              const char *name, bool plt, struct slots *slots)
 {
-    const struct elf_section *section = elf_section_named(object, name);
+    const struct section *section = object_section_named(object, name);
     if (!section)
         return true;
     struct relocation_types types = types_of(object);
-    struct span bytes = elf_section_bytes(object, section);
+    struct span bytes = object_section_bytes(object, section);
     bool addend = section->view.type == SHT_RELA;
     size_t size = (object->is_64 ? 16 : 8) + (addend ? (object->is_64 ? 8u : 4u) : 0u);
     size_t count = bytes.size / size;
@@ -81,9 +79,9 @@ static bool read_relocations(const struct object *object, const struct elf_symta
         slots->index_count = count;
     }
     for (size_t i = 0; i < count; i++) {
-        struct reader r = elf_reader(object, span_cut(bytes, i * size, size));
-        uint64_t address = elf_word(object, &r);
-        uint64_t info = elf_word(object, &r);
+        struct reader r = object_reader(object, span_cut(bytes, i * size, size));
+        uint64_t address = object_word(object, &r);
+        uint64_t info = object_word(object, &r);
         uint32_t type = (uint32_t)(object->is_64 ? info & 0xffffffff : info & 0xff);
         uint64_t number = object->is_64 ? info >> 32 : info >> 8;
         struct elf_symbol symbol;
@@ -148,7 +146,7 @@ static bool decode_x86(const struct object *object, uint64_t vaddr, struct span 
         return true;
     }
     if (!object->is_64 && p[at] == 0xff && p[at + 1] == 0xa3) {
-        stub->target = (uint32_t)(object->dynamic.pltgot + operand);
+        stub->target = (uint32_t)(object->elf->dynamic.pltgot + operand);
         return true;
     }
     if (p[at] == 0x68) {
@@ -221,15 +219,15 @@ struct stub_call {
 static void walk_section(struct object *object, const char *name, const struct slots *slots,
                          const struct stub_call *call)
 {
-    const struct elf_section *section = elf_section_named(object, name);
+    const struct section *section = object_section_named(object, name);
     if (!section || !(section->view.flags & SHF_EXECINSTR))
         return;
-    struct span bytes = elf_section_bytes(object, section);
+    struct span bytes = object_section_bytes(object, section);
     uint64_t vaddr = section->view.vaddr;
     bool x86 = object->machine == EM_X86_64 || object->machine == EM_386;
     size_t step = 4;
     if (x86)
-        step = section->entry_size == 8 ? 8 : 16;
+        step = section->elf.entry_size == 8 ? 8 : 16;
     for (size_t at = 0; at < bytes.size;) {
         struct stub stub;
         bool found = x86 ? decode_x86(object, vaddr, bytes, step, at, &stub)
@@ -243,10 +241,7 @@ static void walk_section(struct object *object, const char *name, const struct s
     }
 }
 
-bool plt_stubs(struct object *object,
-               void (*each)(void *context, uint64_t lo, uint64_t hi, uint64_t limit,
-                            const char *name),
-               void *context)
+bool elf_plt_stubs(struct object *object, object_stub_call each, void *context)
 {
     struct elf_symtab symbols;
     if (!object_arch(object) || elf_symtab_find(object, true, &symbols) != FW_OK)
@@ -254,7 +249,7 @@ bool plt_stubs(struct object *object,
     struct slots slots = {0};
     bool good = read_relocations(object, &symbols, ".rela.plt", true, &slots) &&
                 read_relocations(object, &symbols, ".rel.plt", true, &slots);
-    if (good && elf_section_named(object, ".plt.got"))
+    if (good && object_section_named(object, ".plt.got"))
         good = read_relocations(object, &symbols, ".rela.dyn", false, &slots) &&
                read_relocations(object, &symbols, ".rel.dyn", false, &slots);
     if (good && slots.count) {

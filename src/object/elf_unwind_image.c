@@ -51,13 +51,13 @@ static void from_segment(const struct object *object, uint32_t type, const char 
 static bool eh_frame_address(const struct object *object, const struct unwind_section *header,
                              uint64_t *address)
 {
-    struct reader r = elf_reader(object, (struct span){header->data, header->size});
+    struct reader r = object_reader(object, (struct span){header->data, header->size});
     uint8_t version = reader_u8(&r);
     uint8_t encoding = reader_u8(&r);
     reader_skip(&r, 2);
     uint64_t value;
     switch (encoding & 0x0f) {
-    case PE_ABSPTR: value = elf_word(object, &r); break;
+    case PE_ABSPTR: value = object_word(object, &r); break;
     case PE_UDATA2: value = reader_u16(&r); break;
     case PE_UDATA4: value = reader_u32(&r); break;
     case PE_SDATA2: value = (uint64_t)(int16_t)reader_u16(&r); break;
@@ -85,7 +85,7 @@ static void find_eh_frame(struct object *object, struct unwind_image *image)
     uint64_t address;
     if (!image->eh_frame_hdr.data || !eh_frame_address(object, &image->eh_frame_hdr, &address))
         return;
-    struct span bytes = elf_at(object, address);
+    struct span bytes = object_at(object, address);
     if (bytes.size)
         image->eh_frame = (struct unwind_section){bytes.data, bytes.size, address};
 }
@@ -100,7 +100,7 @@ static void find_exidx(struct object *object, struct unwind_image *image)
     from_segment(object, PT_ARM_EXIDX, ".ARM.exidx", &image->exidx);
     if (!image->exidx.data)
         return;
-    ptrdiff_t load = elf_load_at(object, image->exidx.vaddr);
+    ptrdiff_t load = object_load_at(object, image->exidx.vaddr);
     struct span bytes = load >= 0 ? object_segment_data(object, (size_t)load) : (struct span){0};
     if (bytes.size)
         image->extab = (struct unwind_section){bytes.data, bytes.size, object->loads[load].vaddr};
@@ -108,32 +108,9 @@ static void find_exidx(struct object *object, struct unwind_image *image)
         section(object, ".ARM.extab", &image->extab);
 }
 
-/* lo and hi span all executable segments; `text` is the one with the most bytes. */
-static void find_code(const struct object *object, struct unwind_image *image)
+void elf_unwind_image(struct object *object, struct object *debug, struct unwind_image *image)
 {
-    for (size_t i = 0; i < object->load_count; i++) {
-        const struct object_segment *s = &object->loads[i];
-        if (!s->executable || s->memory_size == 0)
-            continue;
-        uint64_t end = s->vaddr + s->memory_size;
-        if (image->hi == 0 || s->vaddr < image->lo)
-            image->lo = s->vaddr;
-        if (end > image->hi)
-            image->hi = end;
-        struct span bytes = object_segment_data(object, i);
-        if (bytes.size > image->text.size)
-            image->text = (struct unwind_section){bytes.data, bytes.size, s->vaddr};
-    }
-}
-
-void object_unwind_image(struct object *object, struct object *debug, struct unwind_image *image)
-{
-    *image = (struct unwind_image){0};
-    image->arch = object_arch(object);
-    image->big_endian = object->big_endian;
-    if (object->e_type == ET_REL || object->e_type == ET_CORE)
-        return;
-    find_code(object, image);
+    object_find_code(object, image);
     uint64_t entry = object->machine == EM_ARM ? object->entry & ~(uint64_t)1 : object->entry;
     if (entry >= image->lo && entry < image->hi)
         image->entry = entry;
@@ -147,7 +124,7 @@ void object_unwind_image(struct object *object, struct object *debug, struct unw
     section(object, ".plt.got", &image->plt[2]);
 
     struct unwind_section found;
-    image->got_vaddr = object->dynamic.pltgot;
+    image->got_vaddr = object->elf->dynamic.pltgot;
     if (!image->got_vaddr &&
         (section(object, ".got.plt", &found) || section(object, ".got", &found)))
         image->got_vaddr = found.vaddr;

@@ -1,0 +1,290 @@
+/*
+ * The command line of `framewalk symbolicate`. framewalk-symbolicate(1) and the completions list
+ * the same options.
+ *
+ * atos spells long options with one dash (-arch, -offset, -fullPath); those words are rewritten
+ * before getopt sees them. -s is a slide for atos and "base names" for addr2line: which of the two
+ * is meant follows from -o and -e.
+ */
+#include "cli/cli.h"
+#include "cli/symbolicate.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OPTION_ARCH = 256,
+    OPTION_OUTPUT,
+    OPTION_DEBUG,
+    OPTION_SYSROOT,
+    OPTION_CACHE,
+    OPTION_NO_CACHE,
+    OPTION_NO_DEBUGINFOD,
+    OPTION_NO_SEPARATE,
+    OPTION_OFFSET,
+    OPTION_FILE_OFFSET,
+    OPTION_RETURN,
+    OPTION_JSON,
+    OPTION_NO_DEMANGLE,
+    OPTION_SIMPLIFIED,
+    OPTION_COLUMNS,
+    OPTION_FULL_PATH,
+    OPTION_COLOR,
+    OPTION_THREADS,
+    OPTION_NO_INLINES,
+};
+
+static const struct option long_options[] = {
+    {"exe", required_argument, NULL, 'e'},
+    {"functions", no_argument, NULL, 'f'},
+    {"inlines", no_argument, NULL, 'i'},
+    {"no-inlines", no_argument, NULL, OPTION_NO_INLINES},
+    {"pretty-print", no_argument, NULL, 'p'},
+    {"addresses", no_argument, NULL, 'a'},
+    {"basenames", no_argument, NULL, 's'},
+    {"demangle", optional_argument, NULL, 'C'},
+    {"section", required_argument, NULL, 'j'},
+    {"arch", required_argument, NULL, OPTION_ARCH},
+    {"output", required_argument, NULL, OPTION_OUTPUT},
+    {"debug", required_argument, NULL, OPTION_DEBUG},
+    {"dsym", required_argument, NULL, OPTION_DEBUG},
+    {"sysroot", required_argument, NULL, OPTION_SYSROOT},
+    {"cache", required_argument, NULL, OPTION_CACHE},
+    {"no-cache", no_argument, NULL, OPTION_NO_CACHE},
+    {"no-debuginfod", no_argument, NULL, OPTION_NO_DEBUGINFOD},
+    {"no-separate", no_argument, NULL, OPTION_NO_SEPARATE},
+    {"offset", no_argument, NULL, OPTION_OFFSET},
+    {"file-offset", no_argument, NULL, OPTION_FILE_OFFSET},
+    {"return", no_argument, NULL, OPTION_RETURN},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"no-demangle", no_argument, NULL, OPTION_NO_DEMANGLE},
+    {"simplified", no_argument, NULL, OPTION_SIMPLIFIED},
+    {"columns", no_argument, NULL, OPTION_COLUMNS},
+    {"fullPath", no_argument, NULL, OPTION_FULL_PATH},
+    {"full-path", no_argument, NULL, OPTION_FULL_PATH},
+    {"color", required_argument, NULL, OPTION_COLOR},
+    {"threads", required_argument, NULL, OPTION_THREADS},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+void symbolicate_usage(FILE *to)
+{
+    fputs("usage: framewalk symbolicate [OPTIONS] FILE [ADDRESS...]\n"
+          "       framewalk symbolicate [OPTIONS] REPORT\n"
+          "Turns addresses of an image (ELF, Mach-O, dSYM, symbol map), or a whole crash report,\n"
+          "into functions, files, lines and inlined calls. Without addresses they are read from\n"
+          "standard input. The flags of atos and addr2line mean what they mean there.\n"
+          "\n"
+          "Addresses (hexadecimal)\n"
+          "      --offset         count from the image's base, not as linked\n"
+          "      --file-offset    are offsets in the file\n"
+          "      --return         are return addresses: the call before each is meant\n"
+          "  -l LOAD              are runtime addresses of the image loaded at LOAD (atos)\n"
+          "  -j, --section NAME   are offsets in this section\n"
+          "      --arch ARCH      the slice of a fat file\n"
+          "\n"
+          "Where to look\n"
+          "      --debug PATH     a dSYM, debug file or folder tree (also --dsym; repeatable)\n"
+          "      --sysroot DIR    before the system's own places\n"
+          "      --no-separate    only FILE itself\n"
+          "      --no-debuginfod  do not ask the servers of DEBUGINFOD_URLS\n"
+          "      --cache DIR      where symbol maps are kept; --no-cache: nowhere\n"
+          "      --threads N      for conversions (default: one per processor)\n"
+          "\n"
+          "How to show it\n"
+          "      --json           one JSON object a line\n"
+          "      --no-inlines     the outermost function only\n"
+          "      --no-demangle    names as the symbol table has them; --simplified: short ones\n"
+          "      --columns        lines with columns\n"
+          "      --full-path      whole paths; -s: only the last part\n"
+          "      --output FILE    write to FILE\n"
+          "      --color WHEN     auto, always or never\n"
+          "  -v, --verbose        which files were used, and where was looked\n"
+          "  -h, --help           this text\n"
+          "\n"
+          "As addr2line: -e FILE [-a] [-f] [-i] [-p] [-s] [-C] [-j SECTION] [ADDRESS...]\n"
+          "As atos:      -o FILE [-arch A] [-l LOAD | -s SLIDE | -offset] [-i] [-d DELIMITER] "
+          "[ADDRESS...]\n",
+          to);
+}
+
+static bool parse_address(const char *text, uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoull(text, &end, 16);
+    return errno == 0 && end != text && *end == '\0' && text[0] != '-';
+}
+
+/* One dash for a long word, as atos has it. */
+static void respell(int argc, char **argv)
+{
+    static const struct {
+        const char *from, *to;
+    } words[] = {{"-arch", "--arch"},
+                 {"-offset", "--offset"},
+                 {"-fullPath", "--fullPath"},
+                 {"-inlineFrames", "--inlines"}};
+    for (int i = 1; i < argc; i++)
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            if (strcmp(argv[i], words[k].from) == 0)
+                argv[i] = (char *)(uintptr_t)words[k].to;
+}
+
+/* Whether -s takes a slide: only in the manner of atos. */
+static bool is_atos(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "-o", 2) == 0 && strcmp(argv[i], "-offset") != 0)
+            return true;
+    return false;
+}
+
+static bool wants_address(char letter, uint64_t *value)
+{
+    if (parse_address(optarg, value))
+        return true;
+    cli_error("-%c wants an address, not '%s'", letter, optarg);
+    return false;
+}
+
+static bool parse_color(enum style_when *color)
+{
+    static const char *const names[] = {
+        [STYLE_AUTO] = "auto", [STYLE_ALWAYS] = "always", [STYLE_NEVER] = "never"};
+    for (int i = STYLE_AUTO; i <= STYLE_NEVER; i++) {
+        if (strcmp(optarg, names[i]) == 0) {
+            *color = (enum style_when)i;
+            return true;
+        }
+    }
+    cli_error("--color wants auto, always or never, not '%s'", optarg);
+    return false;
+}
+
+static bool parse_threads(unsigned *threads)
+{
+    char *end;
+    unsigned long number = strtoul(optarg, &end, 10);
+    if (*end != '\0' || end == optarg || number < 1 || number > 256) {
+        cli_error("--threads wants a number from 1 to 256, not '%s'", optarg);
+        return false;
+    }
+    *threads = (unsigned)number;
+    return true;
+}
+
+static bool parse_letter(int letter, bool atos, struct symbolicate_options *o)
+{
+    switch (letter) {
+    case 'e':
+        o->manner = MANNER_ADDR2LINE;
+        o->file = optarg;
+        return true;
+    case 'o':
+        o->manner = MANNER_ATOS;
+        o->file = optarg;
+        return true;
+    case 'l': o->has_load = true; return wants_address('l', &o->load);
+    case 's':
+        o->basenames = !atos;
+        o->has_slide = atos;
+        return !atos || wants_address('s', &o->slide);
+    case 'j': o->section = optarg; return true;
+    case 'd': o->delimiter = optarg; return true;
+    case 'f': o->functions = true; return true;
+    case 'i': o->inlines = true; return true;
+    case 'p': o->pretty = true; return true;
+    case 'a': o->addresses = true; return true;
+    case 'C': o->demangle = true; return true;
+    case 'v': o->verbose = true; return true;
+    case 'h': o->help = true; return true;
+    case OPTION_ARCH: o->arch = optarg; return true;
+    case OPTION_OUTPUT: o->output = optarg; return true;
+    case OPTION_DEBUG: o->folders[o->folder_count++] = optarg; return true;
+    case OPTION_SYSROOT: o->sysroot = optarg; return true;
+    case OPTION_CACHE: o->cache = optarg; return true;
+    case OPTION_NO_CACHE: o->no_cache = true; return true;
+    case OPTION_NO_DEBUGINFOD: o->no_debuginfod = true; return true;
+    case OPTION_NO_SEPARATE: o->no_separate = true; return true;
+    case OPTION_OFFSET: o->offsets = true; return true;
+    case OPTION_FILE_OFFSET: o->file_offsets = true; return true;
+    case OPTION_RETURN: o->returns = true; return true;
+    case OPTION_JSON: o->manner = MANNER_JSON; return true;
+    case OPTION_NO_DEMANGLE: o->demangle = false; return true;
+    case OPTION_SIMPLIFIED: o->simplified = true; return true;
+    case OPTION_COLUMNS: o->columns = true; return true;
+    case OPTION_FULL_PATH: o->full_paths = true; return true;
+    case OPTION_NO_INLINES: o->inlines = false; return true;
+    case OPTION_COLOR: return parse_color(&o->color);
+    case OPTION_THREADS: return parse_threads(&o->threads);
+    default: return false;
+    }
+}
+
+static const char *nearest_option(const char *word)
+{
+    const char *names[sizeof long_options / sizeof *long_options + 1] = {NULL};
+    for (size_t i = 0; long_options[i].name; i++)
+        names[i] = long_options[i].name;
+    return cli_nearest(word, names);
+}
+
+static void complain(char **argv, int letter)
+{
+    const char *word = argv[optind - 1];
+    if (letter == ':')
+        cli_error("%s wants a value (framewalk symbolicate --help)", word);
+    else {
+        const char *nearest = strncmp(word, "--", 2) == 0 ? nearest_option(word + 2) : NULL;
+        if (nearest)
+            cli_error("unknown option '%s'; did you mean '--%s'?", word, nearest);
+        else
+            cli_error("unknown option '%s' (framewalk symbolicate --help lists them)", word);
+    }
+}
+
+bool symbolicate_options_parse(int argc, char **argv, struct symbolicate_options *o)
+{
+    respell(argc, argv);
+    bool atos = is_atos(argc, argv);
+    /* addr2line shows neither inlined calls nor demangled names unless asked to. */
+    bool own = !atos;
+    for (int i = 1; i < argc && own; i++)
+        own = strncmp(argv[i], "-e", 2) != 0 && strncmp(argv[i], "--exe", 5) != 0;
+    *o = (struct symbolicate_options){.inlines = own, .demangle = own || atos};
+    o->folders = calloc((size_t)argc + 1, sizeof *o->folders);
+    if (!o->folders) {
+        cli_error("%s", fw_error_text(FW_ERR_MEMORY));
+        return false;
+    }
+    const char *letters = atos ? ":e:o:l:s:j:d:fipaCvh" : ":e:o:l:sj:d:fipaCvh";
+    optind = 1;
+    opterr = 0;
+    int letter;
+    while ((letter = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
+        if (letter == '?' || letter == ':') {
+            complain(argv, letter);
+            return false;
+        }
+        if (!parse_letter(letter, atos, o))
+            return false;
+    }
+    if (!o->file && optind < argc)
+        o->file = argv[optind++];
+    if (!o->file && !o->help && !o->folder_count) {
+        cli_error("which file? (framewalk symbolicate --help)");
+        return false;
+    }
+    o->first_address = optind;
+    return true;
+}
+
+void symbolicate_options_free(struct symbolicate_options *options)
+{
+    free(options->folders);
+}

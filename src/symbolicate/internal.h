@@ -1,0 +1,84 @@
+/*
+ * What the files of this folder share. Nobody else includes this.
+ *
+ * A source begins with an object (image and debug file) and no map. Lookups of a few addresses
+ * build a small map of the units that hold them and throw it away; once enough was asked, the whole
+ * file is converted and `map` stands for good. `lock` guards everything but a map that stands:
+ * objects are for one thread at a time.
+ */
+#ifndef SYMBOLICATE_INTERNAL_H
+#define SYMBOLICATE_INTERNAL_H
+
+#include "base/arena.h"
+#include "framewalk/symbolicate.h"
+#include "symmap/symmap.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct fw_symbolicator {
+    struct fw_symbolicator_options options; /* strings are owned */
+    char **folders;                         /* debug_folders, NULL-terminated, owned */
+    char *sysroot, *cache_folder;           /* owned; cache_folder "" or NULL: no cache */
+};
+
+struct fw_source {
+    struct fw_symbolicator *symbolicator;
+    pthread_mutex_t lock;
+    char *path, *debug_path; /* owned; debug_path NULL: the same file */
+    char arch[16];
+    uint8_t id[64];
+    size_t id_size;
+    uint64_t base;
+    enum fw_source_kind kind;
+    char *searched; /* owned, never NULL */
+
+    struct object *object;     /* NULL for a map */
+    struct object *debug;      /* its separate debug file, of `files`; or NULL */
+    struct debug_files *files; /* NULL: not looked for */
+    size_t asked;              /* addresses looked up in small maps so far */
+
+    _Atomic(struct symmap *) map; /* of the whole image; set once */
+    uint8_t *map_bytes;           /* when it was built here */
+};
+
+/* source.c: a map of the whole image, from the cache or converted now. */
+fw_error source_whole_map(struct fw_source *source, struct symmap **map, struct fw_failure *why);
+/* source.c: a map that knows at least `addresses` (link-time, ascending). When *bytes is not NULL
+ * afterwards, the map is the caller's: symmap_close, then free(*bytes). */
+fw_error source_map_for(struct fw_source *source, const uint64_t *addresses, size_t count,
+                        struct symmap **map, uint8_t **bytes, struct fw_failure *why);
+
+/* cache.c: the path that the source's map has in the cache; NULL: not cached (or out of memory).
+ * To be freed. */
+char *cache_path(const struct fw_source *source);
+/* The map at `path` when it is whole and of this source. */
+struct symmap *cache_open(const struct fw_source *source, const char *path);
+/* Keeps a map, and takes the longest unused ones away when the cache is over its limit. Failing is
+ * no error: the next run converts again. */
+void cache_keep(const struct fw_symbolicator *symbolicator, const char *path, const void *bytes,
+                size_t size);
+
+/* tail.c: what lies between a frame and the one that called it. */
+enum { TAIL_CHAIN_MAX = 32 };
+struct tail_step {
+    uint32_t function;
+    uint64_t offset; /* of the jump; UINT64_MAX: several places are possible */
+};
+enum tail_result { TAIL_NONE = 0, TAIL_CHAIN, TAIL_AMBIGUOUS };
+/* The functions that must have run between the call that returns to `return_offset` and `callee`,
+ * innermost first. */
+enum tail_result tail_chain(const struct symmap *map, uint64_t return_offset, uint32_t callee,
+                            struct tail_step steps[TAIL_CHAIN_MAX], size_t *count);
+
+/* names.c: demangles as the options say; the result lives in `arena`, or is `mangled` itself. NULL
+ * when memory ran out. Names are remembered in `cache` by their address. */
+struct name_cache {
+    struct name_entry *entries;
+    size_t count, capacity; /* a power of two */
+};
+const char *name_for_people(const struct fw_symbolicator *symbolicator, struct name_cache *cache,
+                            struct arena *arena, const char *mangled);
+void name_cache_free(struct name_cache *cache);
+
+#endif

@@ -1,0 +1,297 @@
+/*
+ * The conversion: units are read, flattened and kept by several threads, each taking the next unit
+ * that nobody has taken; then one map is built of all of them. Results stand at the number of their
+ * unit, so that what comes out does not depend on which thread was faster.
+ */
+#include "symmap/convert.h"
+#include "dwarf/load.h"
+
+#include "symmap/symbol_list.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 64, UNITS_A_REPORT = 16 };
+
+struct job {
+    const struct dwarf *dwarf;
+    struct dwarf_options read;
+    struct flatten_options flatten;
+    const struct convert_options *options;
+    const size_t *chosen; /* unit numbers to read; NULL: all */
+    size_t count;         /* units to read */
+    uint64_t bytes;       /* of all of them */
+    struct code_unit *units;
+    _Atomic size_t next;
+    _Atomic uint64_t bytes_done;
+    _Atomic int error; /* the first fw_error of any worker */
+};
+
+struct worker {
+    struct job *job;
+    pthread_t thread;
+    bool started, reports; /* the calling thread's one shows progress */
+    struct dwarf_problems problems;
+};
+
+static void add_problem(struct dwarf_problems *all, enum dwarf_problem kind, uint64_t count,
+                        const struct fw_failure *first)
+{
+    if (count && (all->count[kind] == 0 || first->place < all->first[kind].place))
+        all->first[kind] = *first;
+    all->count[kind] += count;
+}
+
+static fw_error read_unit(struct job *job, size_t number, struct arena *scratch,
+                          struct code_unit *code, struct dwarf_problems *problems)
+{
+    struct dwarf_unit unit;
+    fw_error error = dwarf_unit_read(job->dwarf, number, &job->read, scratch, &unit, problems);
+    if (error != FW_OK)
+        return error;
+    struct dwarf_lines lines = {0};
+    if (unit.has_lines) {
+        struct fw_failure why = {0};
+        error = dwarf_lines_read(&unit.line, scratch, &lines, &why);
+        if (error == FW_ERR_MEMORY)
+            return error;
+        if (why.code != FW_OK)
+            add_problem(problems, DWARF_PROBLEM_LINE, 1, &why);
+    }
+    if (unit.function_count == 0 && lines.row_count == 0)
+        return FW_OK;
+    return code_flatten(&unit, &lines, &job->flatten, scratch, code);
+}
+
+static void *work(void *context)
+{
+    struct worker *w = context;
+    struct job *job = w->job;
+    const struct convert_options *options = job->options;
+    struct arena scratch = {0};
+    for (;;) {
+        size_t i = atomic_fetch_add(&job->next, 1);
+        if (i >= job->count || atomic_load(&job->error) != FW_OK)
+            break;
+        size_t number = job->chosen ? job->chosen[i] : i;
+        arena_reset(&scratch);
+        fw_error error = read_unit(job, number, &scratch, &job->units[i], &w->problems);
+        if (error != FW_OK) {
+            int none = FW_OK;
+            atomic_compare_exchange_strong(&job->error, &none, (int)error);
+            break;
+        }
+        dwarf_unit_done(job->dwarf, number);
+        uint64_t done =
+            atomic_fetch_add(&job->bytes_done, dwarf_unit_header(job->dwarf, number)->size);
+        if (w->reports && options->progress && i % UNITS_A_REPORT == 0)
+            options->progress(options->context, "Reading", done, job->bytes);
+    }
+    arena_free(&scratch);
+    return NULL;
+}
+
+static unsigned thread_count(unsigned wanted, size_t units)
+{
+    long processors = wanted ? (long)wanted : sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned threads = processors > 0 ? (unsigned)processors : 1;
+    if (threads > THREADS_MAX)
+        threads = THREADS_MAX;
+    return threads > units && units > 0 ? (unsigned)units : threads;
+}
+
+/* All units, in `threads` threads of which the caller's is one. A thread that cannot be started
+ * leaves more work to the others. */
+static fw_error read_units(struct job *job, unsigned threads, struct dwarf_problems *problems)
+{
+    struct worker *workers = calloc(threads, sizeof *workers);
+    if (!workers)
+        return FW_ERR_MEMORY;
+    for (unsigned i = 0; i < threads; i++) {
+        workers[i].job = job;
+        workers[i].reports = i == 0;
+        if (i > 0)
+            workers[i].started = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
+    }
+    work(&workers[0]);
+    for (unsigned i = 0; i < threads; i++) {
+        if (workers[i].started)
+            pthread_join(workers[i].thread, NULL);
+        for (int kind = 0; kind < DWARF_PROBLEM_COUNT; kind++)
+            add_problem(problems, (enum dwarf_problem)kind, workers[i].problems.count[kind],
+                        &workers[i].problems.first[kind]);
+    }
+    free(workers);
+    return (fw_error)atomic_load(&job->error);
+}
+
+static bool covers_any(const struct object_range *ranges, size_t count, const uint64_t *addresses,
+                       size_t address_count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t low = 0, high = address_count; /* the first address not below the range's start */
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (addresses[middle] < ranges[i].lo)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < address_count && addresses[low] < ranges[i].hi)
+            return true;
+    }
+    return false;
+}
+
+/* The units that may cover one of the addresses: those that say so, and those that say nothing. */
+static fw_error choose_units(struct job *job, size_t **chosen)
+{
+    size_t total = dwarf_unit_count(job->dwarf), count = 0;
+    size_t *list = malloc((total + 1) * sizeof *list);
+    if (!list)
+        return FW_ERR_MEMORY;
+    struct arena scratch = {0};
+    fw_error error = FW_OK;
+    for (size_t i = 0; i < total && error == FW_OK; i++) {
+        struct object_range *ranges;
+        size_t range_count;
+        arena_reset(&scratch);
+        error = dwarf_unit_ranges(job->dwarf, i, &job->read, &scratch, &ranges, &range_count);
+        if (error == FW_OK &&
+            (range_count == 0 ||
+             covers_any(ranges, range_count, job->options->only, job->options->only_count)))
+            list[count++] = i;
+    }
+    arena_free(&scratch);
+    if (error != FW_OK) {
+        free(list);
+        return error;
+    }
+    *chosen = list;
+    job->chosen = list;
+    job->count = count;
+    return FW_OK;
+}
+
+static fw_error read_dwarf(struct object *code, const struct dwarf *dwarf,
+                           const struct convert_options *options, struct job *job,
+                           struct convert_report *report)
+{
+    *job = (struct job){
+        .dwarf = dwarf,
+        .options = options,
+        .count = dwarf_unit_count(dwarf),
+        .read = {.calls = options->calls, .keep_zero = object_type(code) == OBJECT_RELOCATABLE},
+        .flatten = {.columns = options->columns}};
+    fw_error error = object_code_ranges(code, &job->read.code, &job->read.code_count);
+    if (error == FW_ERR_MEMORY)
+        return error;
+    size_t *chosen = NULL;
+    if (options->only)
+        error = choose_units(job, &chosen);
+    else
+        error = FW_OK;
+    job->units = calloc(job->count + 1, sizeof *job->units);
+    if (error == FW_OK && !job->units)
+        error = FW_ERR_MEMORY;
+    for (size_t i = 0; error == FW_OK && i < job->count; i++)
+        job->bytes += dwarf_unit_header(dwarf, chosen ? chosen[i] : i)->size;
+    if (error == FW_OK)
+        error = read_units(job, thread_count(options->threads, job->count), &report->dwarf);
+    free(chosen);
+    job->chosen = NULL;
+    return error;
+}
+
+static void fill_identity(struct symmap_identity *identity, struct object *object)
+{
+    struct span id = object_build_id(object);
+    if (id.size > sizeof identity->id)
+        id.size = sizeof identity->id;
+    if (id.size) {
+        memcpy(identity->id, id.data, id.size);
+        identity->id_kind = SYMMAP_ID_BUILD_ID;
+    }
+    identity->id_size = (uint32_t)id.size;
+    identity->base = object_base(object);
+    const char *label = object_label(object), *slash = strrchr(label, '/');
+    identity->object = slash ? slash + 1 : label;
+    identity->producer = "";
+    identity->converter = "framewalk";
+}
+
+static void count_rows(const struct job *job, struct convert_report *report)
+{
+    report->units = job->count;
+    for (size_t i = 0; i < job->count; i++) {
+        report->functions += job->units[i].function_count;
+        report->rows += job->units[i].row_count;
+        report->inlined_calls += job->units[i].context_count;
+        report->calls += job->units[i].call_count;
+    }
+}
+
+/* Compressed sections of all files, each on as many threads as there are. */
+static void inflate(struct object *source, const struct dwarf_companions *companions,
+                    unsigned threads)
+{
+    dwarf_sections_load(source, false, threads);
+    if (companions && companions->supplementary)
+        dwarf_sections_load(companions->supplementary, false, threads);
+    if (companions && companions->package)
+        dwarf_sections_load(companions->package, true, threads);
+}
+
+fw_error symmap_convert(struct object *object, struct object *debug,
+                        const struct dwarf_companions *companions,
+                        const struct convert_options *options, uint8_t **bytes, size_t *size,
+                        struct convert_report *report, struct fw_failure *why)
+{
+    struct convert_report unwanted;
+    report = report ? report : &unwanted;
+    *report = (struct convert_report){0};
+    struct object *source = debug ? debug : object;
+    struct dwarf *dwarf = NULL;
+    struct job job = {0};
+    struct symbol_list symbols = {0};
+    inflate(source, companions, thread_count(options->threads, 0));
+    fw_error error = dwarf_open(source, companions, &dwarf, why);
+    if (error != FW_OK && error != FW_ERR_NOT_FOUND)
+        return error;
+    if (dwarf) {
+        report->dwarf_bytes = dwarf_size(dwarf);
+        error = read_dwarf(source, dwarf, options, &job, report);
+        count_rows(&job, report);
+    } else {
+        error = FW_OK; /* symbols alone */
+    }
+    if (error == FW_OK)
+        error = symbol_list_build(object, debug, &symbols);
+    if (error == FW_OK) {
+        if (options->progress)
+            options->progress(options->context, "Writing", 0, 0);
+        struct symmap_source map = {.units = job.units,
+                                    .unit_count = job.count,
+                                    .symbols = symbols.items,
+                                    .symbol_count = symbols.count,
+                                    .columns = options->columns};
+        fill_identity(&map.identity, object);
+        report->symbols = symbols.count;
+        error =
+            symmap_build(&map, thread_count(options->threads, 0), bytes, size, &report->map, why);
+    } else if (why) {
+        *why = (struct fw_failure){.code = error};
+        snprintf(why->message, sizeof why->message, "%s: %s", object_label(source),
+                 fw_error_text(error));
+    }
+    for (size_t i = 0; job.units && i < job.count; i++)
+        code_unit_free(&job.units[i]);
+    free(job.units);
+    symbol_list_free(&symbols);
+    dwarf_close(dwarf);
+    return error;
+}
