@@ -31,13 +31,25 @@ enum {
 struct search {
     const struct object *object;
     const char *name; /* the image's file name; "" when not known */
-    char looked[130]; /* places without a dSYM */
-    char refused[130];
+    object_place_call place;
+    void *context;
     size_t entries, files;
     struct object *found;
-    bool over; /* nothing more is to be looked at: found, or out of memory */
-    bool no_memory, cut_short;
+    bool over; /* nothing more is to be looked at: found, too much, or out of memory */
+    bool no_memory;
 };
+
+static void tell(const struct search *s, const char *path, const char *outcome)
+{
+    if (s->place)
+        s->place(s->context, path, outcome);
+}
+
+static void stop(struct search *s, const char *path)
+{
+    tell(s, path, "too many files to look at all");
+    s->over = true;
+}
 
 static bool join(char *to, const char *folder, const char *name)
 {
@@ -79,7 +91,7 @@ static void refuse(struct search *s, const char *path, fw_error error)
         reason = first.text;
     else if (first.count > 1)
         reason = "slices of other UUIDs";
-    looked_add(s->refused, sizeof s->refused, path, reason);
+    tell(s, path, reason);
 }
 
 /* Opens a file that may be the dSYM. `expected`: its name says that it is. */
@@ -102,8 +114,9 @@ static void try_file(struct search *s, const char *path, bool expected)
     if (!self && object_section_named(candidate, "__debug_info") == NULL &&
         object_section_named(candidate, "__zdebug_info") == NULL) {
         if (expected)
-            looked_add(s->refused, sizeof s->refused, path, "has no debug information");
+            tell(s, path, "no debug information");
     } else if (!self) {
+        tell(s, path, NULL);
         s->found = candidate;
         s->over = true;
         return;
@@ -118,14 +131,14 @@ static void try_bundle(struct search *s, const char *path)
     struct bundle_files files;
     struct stat status;
     if (stat(path, &status) != 0) {
-        looked_add(s->looked, sizeof s->looked, path, NULL);
+        tell(s, path, OBJECT_NO_FILE);
         return;
     }
     fw_error error = bundle_dsym_files(path, &files, NULL);
     if (error == FW_ERR_MEMORY)
         s->no_memory = s->over = true;
     else if (error != FW_OK)
-        looked_add(s->refused, sizeof s->refused, path, "no debug files in it");
+        tell(s, path, "no debug files in it");
     for (size_t i = 0; error == FW_OK && i < files.count && !s->over; i++)
         try_file(s, files.paths[i], true);
     if (error == FW_OK)
@@ -162,7 +175,7 @@ static void visit(struct search *s, const char *path, unsigned depth, bool bundl
     if (bundles_only || !S_ISREG(status.st_mode) || !has_object_magic(path))
         return;
     if (++s->files > TREE_FILES)
-        s->cut_short = s->over = true;
+        stop(s, path);
     else
         try_file(s, path, strcmp(bundle_base(path), s->name) == 0);
 }
@@ -172,7 +185,7 @@ static void walk(struct search *s, const char *folder, unsigned depth, bool bund
 {
     struct dirent **list;
     if (depth > TREE_DEPTH) {
-        s->cut_short = true;
+        tell(s, folder, "too deep");
         return;
     }
     int count = scandir(folder, &list, NULL, alphasort);
@@ -185,7 +198,7 @@ static void walk(struct search *s, const char *folder, unsigned depth, bool bund
         char path[PATH_MAX];
         const char *name = list[i]->d_name;
         if (!s->over && ++s->entries > TREE_ENTRIES)
-            s->cut_short = s->over = true;
+            stop(s, folder);
         if (!s->over && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
             join(path, folder, name))
             visit(s, path, depth, bundles_only);
@@ -256,7 +269,7 @@ static void below(struct search *s, const char *folder)
 {
     struct stat status;
     if (stat(folder, &status) != 0)
-        looked_add(s->looked, sizeof s->looked, folder, NULL);
+        tell(s, folder, OBJECT_NO_FILE);
     else if (!S_ISDIR(status.st_mode))
         try_file(s, folder, true);
     else if (bundle_is_dsym(folder))
@@ -264,33 +277,40 @@ static void below(struct search *s, const char *folder)
     else {
         walk(s, folder, 0, false);
         if (!s->over)
-            looked_add(s->looked, sizeof s->looked, folder, NULL);
+            tell(s, folder, "no file of this UUID");
     }
+}
+
+fw_error object_find_dsym_told(const struct object *object, const char *path,
+                               const char *const *folders, object_place_call place, void *context,
+                               struct object **dsym)
+{
+    *dsym = NULL;
+    if (!object->macho || object->build_id.size == 0)
+        return FW_ERR_NOT_FOUND;
+    struct search s = {.object = object,
+                       .name = path ? bundle_base(path) : "",
+                       .place = place,
+                       .context = context};
+    if (path)
+        beside(&s, path);
+    for (; folders && *folders && !s.over; folders++)
+        below(&s, *folders);
+    *dsym = s.found;
+    return s.found ? FW_OK : s.no_memory ? FW_ERR_MEMORY : FW_ERR_NOT_FOUND;
 }
 
 fw_error object_find_dsym(const struct object *object, const char *path, const char *const *folders,
                           struct object **dsym, struct fw_failure *why)
 {
-    *dsym = NULL;
-    if (!object->macho)
-        return object_fail(why, FW_ERR_ARGUMENT, 0, 0, object->label,
-                           "only Mach-O files have a dSYM");
-    if (object->build_id.size == 0)
+    struct looked looked = {{0}, {0}};
+    fw_error error = object_find_dsym_told(object, path, folders, looked_place, &looked, dsym);
+    if (error == FW_OK)
+        return FW_OK;
+    if (error == FW_ERR_MEMORY)
+        return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
+    if (!object->macho || object->build_id.size == 0)
         return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label,
                            "has no UUID, by which its dSYM could be told");
-    struct search s = {.object = object, .name = path ? bundle_base(path) : ""};
-    if (path)
-        beside(&s, path);
-    for (; folders && *folders && !s.over; folders++)
-        below(&s, *folders);
-    if (s.found) {
-        *dsym = s.found;
-        return FW_OK;
-    }
-    if (s.no_memory)
-        return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
-    return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, "no dSYM", "%s%s%s%s%s%s",
-                       s.refused[0] ? "refused " : "", s.refused,
-                       s.refused[0] && s.looked[0] ? "; " : "", s.looked[0] ? "none in " : "",
-                       s.looked, s.cut_short ? "; too many files to look at all" : "");
+    return looked_fail(&looked, "no dSYM", why);
 }

@@ -18,5 +18,10 @@
  */
 fw_error object_find_dsym(const struct object *object, const char *path, const char *const *folders,
                           struct object **dsym, struct fw_failure *why);
+/* The same, telling of every place as object_find_debug_told does. FW_OK, FW_ERR_NOT_FOUND or
+ * FW_ERR_MEMORY. */
+fw_error object_find_dsym_told(const struct object *object, const char *path,
+                               const char *const *folders, object_place_call place, void *context,
+                               struct object **dsym);
 
 #endif

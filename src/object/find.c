@@ -205,34 +205,17 @@ fw_error object_find_debug_told(const struct object *object, const char *path, c
     return s.no_memory ? FW_ERR_MEMORY : FW_OK;
 }
 
-struct account {
-    char looked[160];  /* places without a file */
-    char refused[160]; /* files that were not taken, and why */
-};
-
-static void note_place(void *context, const char *path, const char *outcome)
-{
-    struct account *a = context;
-    if (outcome && strcmp(outcome, OBJECT_NO_FILE) == 0)
-        looked_add(a->looked, sizeof a->looked, path, NULL);
-    else if (outcome)
-        looked_add(a->refused, sizeof a->refused, path, outcome);
-}
-
 fw_error object_find_debug(const struct object *object, const char *path, const char *root,
                            const char *const *dirs, struct object **debug, struct fw_failure *why)
 {
-    struct account a = {{0}, {0}};
-    fw_error error = object_find_debug_told(object, path, root, dirs, note_place, &a, debug);
+    struct looked looked = {{0}, {0}};
+    fw_error error = object_find_debug_told(object, path, root, dirs, looked_place, &looked, debug);
     if (error == FW_OK)
         return FW_OK;
     if (error == FW_ERR_MEMORY)
         return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
-    if (!a.looked[0] && !a.refused[0])
+    if (!looked.places[0] && !looked.refused[0])
         return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label,
                            "has neither a build id nor a debug link");
-    return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, "no debug file", "%s%s%s%s%s",
-                       a.refused[0] ? "refused " : "", a.refused,
-                       a.refused[0] && a.looked[0] ? "; " : "", a.looked[0] ? "none at " : "",
-                       a.looked);
+    return looked_fail(&looked, "no debug file", why);
 }

@@ -107,10 +107,8 @@ static fw_error relocate(struct object *object, struct section *section, struct 
     while (reader_left(&r) >= RELOC_SIZE) {
         uint64_t offset = section->macho.relocs + reader_offset(&r);
         struct relocation reloc = read_relocation(object, &r);
-        if (!apply(object, &reloc, copy, data->size) && !(why && why->code))
-            object_fail(why, FW_ERR_CORRUPT, 0, offset, object->label,
-                        "a relocation of %s cannot be applied (type %u at 0x%x)",
-                        section->view.name, reloc.type, reloc.place);
+        if (!apply(object, &reloc, copy, data->size) && !section->macho.misfit)
+            section->macho.misfit = offset;
     }
     section->macho.relocated = copy;
     *data = (struct span){copy, data->size};
@@ -158,6 +156,9 @@ fw_error macho_debug_section(struct object *object, const char *name, bool dwo, 
         bytes.data = section->macho.relocated;
     else if (error == FW_OK && object->macho->file_type == MH_OBJECT && section->macho.reloc_count)
         error = relocate(object, section, &bytes, why);
+    if (error == FW_OK && section->macho.misfit)
+        object_fail(why, FW_ERR_CORRUPT, 0, section->macho.misfit, object->label,
+                    "a relocation of %s cannot be applied", section->view.name);
     if (error == FW_OK)
         *data = bytes;
     return error;

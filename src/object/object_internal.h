@@ -42,6 +42,7 @@ struct section {
             uint32_t indirect;  /* of stubs: first entry in the table of indirect symbols */
             uint32_t stub_size; /* of stubs: bytes of one, else 0 */
             uint8_t *relocated; /* owned; NULL until a section with relocations is asked for */
+            uint64_t misfit;    /* file offset of the first one that could not be applied, or 0 */
         } macho;
     };
 };

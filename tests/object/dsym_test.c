@@ -152,7 +152,7 @@ static void wrong_dsym_is_named(void **state)
     char empty[256];
     snprintf(empty, sizeof empty, "%s", fixture_path("empty"));
     const char *const folders[] = {empty, "/nonexistent", NULL};
-    const char *const places[] = {"none in ", "empty", "/nonexistent", NULL};
+    const char *const places[] = {"empty (no file of this UUID)", "none at ", "/nonexistent", NULL};
     fixture_run("mkdir -p bare && cp " EXE " bare/x");
     misses(fixture_path("bare/x"), folders, places);
 }

@@ -341,6 +341,10 @@ static void relocations_of_objects(void **state)
             assert_int_equal(object_debug_section(object, "info", false, &data, &why), FW_OK);
             assert_int_equal(why.code, FW_ERR_CORRUPT);
             assert_int_equal(word_at(object, data, 0), 0x10);
+            why.code = FW_OK;
+            assert_int_equal(object_debug_section(object, "info", false, &data, &why), FW_OK);
+            assert_int_equal(why.code, FW_ERR_CORRUPT);
+            assert_int_equal(why.place, TABLES_AT);
             object_close(object);
         }
     }
