@@ -660,7 +660,7 @@ static void every_row_as_llvm_symbolizer(void **state)
 
 /* Directory 0 of version 5 is the compilation directory, which a prefix map may have made relative:
  * it stands alone, the other directories stand in it. */
-static void relative_compilation_directory(void **state)
+static void relative_compilation_directory_of_programs(void **state)
 {
     (void)state;
     fixture_need("gcc llvm-symbolizer-19");
@@ -713,7 +713,7 @@ int main(void)
         cmocka_unit_test(damage_ends_a_program_not_what_came_before),
         cmocka_unit_test(damaged_names_leave_the_rows),
         cmocka_unit_test(every_row_as_llvm_symbolizer),
-        cmocka_unit_test(relative_compilation_directory),
+        cmocka_unit_test(relative_compilation_directory_of_programs),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
