@@ -128,7 +128,7 @@ static fw_error open_object(struct fw_source *s, const struct object_choice *cho
 static fw_error check_map(const struct fw_source *s, const struct object_choice *choice,
                           struct fw_failure *why)
 {
-    char text[320], has[2 * sizeof s->id + 1], wanted[2 * sizeof s->id + 1];
+    char text[300], has[2 * sizeof s->id + 1], wanted[2 * sizeof s->id + 1];
     struct span id = {s->id, s->id_size};
     if (choice->uuid.size) {
         if (id.size == choice->uuid.size && memcmp(id.data, choice->uuid.data, id.size) == 0)
