@@ -30,6 +30,8 @@ static size_t find_prefix(const char *name, size_t length, bool *old)
             *old = true;
             return extra + 2;
         }
+        if (starts(name + extra, length - extra, "async_MainT"))
+            return extra + strlen("async_Main");
         if (extra == length || name[extra] != '_')
             break;
     }

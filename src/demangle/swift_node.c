@@ -75,7 +75,16 @@ struct swift_node *swift_new_text(struct swift_arena *arena, enum swift_kind kin
 struct swift_node *swift_new_words(struct swift_arena *arena, enum swift_kind kind,
                                    const char *words)
 {
-    return swift_new_text(arena, kind, words, strlen(words));
+    return swift_say(swift_new(arena, kind), words);
+}
+
+struct swift_node *swift_say(struct swift_node *node, const char *words)
+{
+    if (node != NULL) {
+        node->text = words;
+        node->length = (uint32_t)strlen(words);
+    }
+    return node;
 }
 
 struct swift_node *swift_new_index(struct swift_arena *arena, enum swift_kind kind, uint64_t index)

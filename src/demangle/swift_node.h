@@ -115,6 +115,8 @@ struct swift_node *swift_new_text(struct swift_arena *arena, enum swift_kind kin
                                   size_t length);
 struct swift_node *swift_new_words(struct swift_arena *arena, enum swift_kind kind,
                                    const char *words);
+/* Gives a node its words; returns it (NULL stays NULL). */
+struct swift_node *swift_say(struct swift_node *node, const char *words);
 struct swift_node *swift_new_index(struct swift_arena *arena, enum swift_kind kind, uint64_t index);
 struct swift_node *swift_new_1(struct swift_arena *arena, enum swift_kind kind,
                                struct swift_node *a);

@@ -263,11 +263,7 @@ static struct swift_node *read_accessor(struct swift_parser *p, struct swift_nod
     else
         storage = swift_declaration(p, SW_VARIABLE, context, name);
     struct swift_node *accessor = swift_new_1(p->arena, SW_ACCESSOR, with_type(p, storage));
-    if (accessor != NULL) {
-        accessor->text = words;
-        accessor->length = (uint32_t)strlen(words);
-    }
-    return accessor;
+    return swift_say(accessor, words);
 }
 
 static struct swift_node *read_numbered(struct swift_parser *p, struct swift_node *context,

@@ -10,45 +10,17 @@ static struct swift_node *wrap(struct swift_parser *p, enum swift_kind kind)
 
 /* ---- built-in types ---- */
 
-/* The current mangling has a size behind the letter, too, and its reader can be used on it; but a
- * vector's element comes behind its count. */
-static struct swift_node *read_vector(struct swift_parser *p)
-{
-    int count = swift_natural(p);
-    if (count <= 0 || !swift_next_if(p, 'B'))
-        return NULL;
-    char letter = swift_peek(p);
-    if (letter != 'i' && letter != 'f' && letter != 'p')
-        return NULL;
-    struct swift_node *element = swift_read_builtin(p);
-    char digits[16];
-    size_t at = sizeof(digits);
-    do
-        digits[--at] = (char)('0' + count % 10);
-    while ((count /= 10) != 0);
-    struct swift_node *name = swift_new(p->arena, SW_SYMBOL);
-    static const char prefix[] = "Builtin.";
-    if (element == NULL || element->length < sizeof(prefix))
-        return NULL;
-    char *number = swift_take(p->arena, sizeof(digits) - at);
-    if (number == NULL)
-        return NULL;
-    memcpy(number, digits + at, sizeof(digits) - at);
-    name = swift_add(p->arena, name, swift_new_words(p->arena, SW_WORDS, "Builtin.Vec"));
-    name =
-        swift_add(p->arena, name, swift_new_text(p->arena, SW_WORDS, number, sizeof(digits) - at));
-    name = swift_add(p->arena, name, swift_new_words(p->arena, SW_WORDS, "x"));
-    return swift_add(p->arena, name,
-                     swift_new_text(p->arena, SW_WORDS, element->text + sizeof(prefix) - 1,
-                                    element->length - (sizeof(prefix) - 1)));
-}
-
+/* The letters and sizes are those of the current mangling, but for a vector's element, which comes
+ * behind the count. */
 static struct swift_node *read_builtin(struct swift_parser *p)
 {
     char c = swift_peek(p);
     if (c == 'v') {
         p->at++;
-        return read_vector(p);
+        int count = swift_natural(p);
+        c = swift_next_if(p, 'B') ? swift_peek(p) : '\0';
+        bool known = c == 'i' || c == 'f' || c == 'p';
+        return known ? swift_vector(p, count, swift_read_builtin(p)) : NULL;
     }
     return c != '\0' && strchr("bBfiOoptw", c) != NULL ? swift_read_builtin(p) : NULL;
 }
@@ -196,6 +168,20 @@ static struct swift_node *read_function(struct swift_parser *p, unsigned represe
     type->index = representation;
     if (swift_next_if(p, 'z'))
         type->kids[SW_FN_THROWN] = swift_new(p->arena, SW_THROWS);
+    if (swift_next_if(p, 'y'))
+        type->index |= SW_FN_SENDABLE;
+    if (swift_next_if(p, 'Z'))
+        type->index |= SW_FN_ASYNC;
+    if (p->end - p->at >= 2 && p->at[0] == 'D' && memchr("dflr", p->at[1], 4) != NULL) {
+        type->kids[SW_FN_DIFFERENTIABLE] =
+            swift_new_index(p->arena, SW_DIFFERENTIABLE, (uint64_t)p->at[1]);
+        p->at += 2;
+    }
+    if (swift_next_if(p, 'Y')) {
+        type->kids[SW_FN_ISOLATION] = wrap(p, SW_GLOBAL_ACTOR);
+        if (type->kids[SW_FN_ISOLATION] == NULL)
+            return NULL;
+    }
     struct swift_node *params = swift_old_type(p);
     struct swift_node *result = params != NULL ? swift_old_type(p) : NULL;
     type->kids[SW_FN_PARAMS] = params;
@@ -260,8 +246,7 @@ static bool read_values(struct swift_parser *p, struct swift_node *list, unsigne
             words != NULL ? swift_new_slots(p->arena, SW_IMPL_VALUE, 4) : NULL;
         if (value == NULL || (value->kids[3] = swift_old_type(p)) == NULL)
             return false;
-        value->text = before;
-        value->length = (uint32_t)strlen(before);
+        swift_say(value, before);
         value->kids[0] = swift_new_words(p->arena, SW_WORDS, words);
         if (swift_add(p->arena, list, value) == NULL)
             return false;
@@ -317,9 +302,36 @@ static struct swift_node *read_metatype(struct swift_parser *p, enum swift_kind 
                         : NULL;
 }
 
+/* A box with fields, perhaps generic: then arguments follow. The slots are those of "XX" in
+ * swift_parse_types.c. */
+static struct swift_node *read_layout_box(struct swift_parser *p)
+{
+    struct swift_node *box = swift_new_slots(p->arena, SW_LAYOUT_BOX, 3);
+    struct swift_node *fields = swift_new(p->arena, SW_TYPE_LIST);
+    if (box == NULL || fields == NULL ||
+        (swift_next_if(p, 'G') && (box->kids[1] = swift_old_signature(p)) == NULL))
+        return NULL;
+    while (!swift_next_if(p, '_')) {
+        char c = swift_next(p);
+        enum swift_kind kind = c == 'm' ? SW_MUTABLE_FIELD : SW_FIXED_FIELD;
+        if ((c != 'm' && c != 'i') || swift_add(p->arena, fields, wrap(p, kind)) == NULL)
+            return NULL;
+    }
+    box->kids[0] = fields;
+    if (box->kids[1] == NULL)
+        return box;
+    struct swift_node *arguments = swift_new(p->arena, SW_TYPE_LIST);
+    while (!swift_next_if(p, '_'))
+        if (swift_add(p->arena, arguments, swift_old_type(p)) == NULL)
+            return NULL;
+    box->kids[2] = arguments;
+    return box;
+}
+
 static struct swift_node *read_special(struct swift_parser *p)
 {
     switch (swift_next(p)) {
+    case 'B': return read_layout_box(p);
     case 'F': return read_impl_function(p);
     case 'M': return read_metatype(p, SW_METATYPE);
     case 'P': return swift_next_if(p, 'M') ? read_metatype(p, SW_EXISTENTIAL_METATYPE) : NULL;

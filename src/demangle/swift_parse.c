@@ -313,6 +313,10 @@ struct swift_node *swift_parse(struct swift_arena *arena, const char *name, size
                                size_t prefix)
 {
     struct swift_parser parser = {.at = name + prefix, .end = name + length, .arena = arena};
+    /* The entry point of top-level code is a name of its own, which may have attributes. */
+    if (name[prefix - 1] == 'n' &&
+        !swift_push(&parser, &parser.stack, swift_new_words(arena, SW_IDENTIFIER, "async_Main")))
+        return NULL;
     parser.labels_in_types = prefix >= 2 && name[prefix - 1] == '0' && name[prefix - 2] == 'T';
     while (parser.at < parser.end)
         if (!swift_push(&parser, &parser.stack, read_operator(&parser)))

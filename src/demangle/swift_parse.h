@@ -86,7 +86,9 @@ struct swift_node *swift_substitutable(struct swift_parser *p, struct swift_node
 /* swift_parse_types.c */
 struct swift_node *swift_pop_function(struct swift_parser *p, unsigned representation,
                                       bool clang_type);
-struct swift_node *swift_read_builtin(struct swift_parser *p);       /* B */
+struct swift_node *swift_read_builtin(struct swift_parser *p); /* B */
+/* The built-in vector of `size` times the BUILTIN `element`, which may be NULL: malformed. */
+struct swift_node *swift_vector(struct swift_parser *p, int size, const struct swift_node *element);
 struct swift_node *swift_read_special_type(struct swift_parser *p);  /* X */
 struct swift_node *swift_read_annotation(struct swift_parser *p);    /* Y */
 struct swift_node *swift_read_tuple(struct swift_parser *p);         /* t */

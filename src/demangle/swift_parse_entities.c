@@ -21,9 +21,7 @@ struct swift_node *swift_nameless(struct swift_parser *p, enum swift_kind kind, 
     if (node == NULL)
         return NULL;
     node->kids[SW_IN] = context;
-    node->text = words;
-    while (words[node->length] != '\0')
-        node->length++;
+    swift_say(node, words);
     return node;
 }
 
@@ -195,12 +193,7 @@ static struct swift_node *read_accessor(struct swift_parser *p, struct swift_nod
     if (words == NULL || storage == NULL)
         return NULL;
     struct swift_node *accessor = swift_new_1(p->arena, SW_ACCESSOR, storage);
-    if (accessor != NULL) {
-        accessor->text = words;
-        while (words[accessor->length] != '\0')
-            accessor->length++;
-    }
-    return accessor;
+    return swift_say(accessor, words);
 }
 
 struct swift_node *swift_read_variable(struct swift_parser *p)

@@ -110,12 +110,7 @@ static struct swift_node *pop_type(struct swift_parser *p)
 static struct swift_node *read_pack(struct swift_parser *p, const char *before)
 {
     struct swift_node *pack = swift_pop_list(p, SW_PACK, pop_type);
-    if (pack != NULL) {
-        pack->text = before;
-        while (before[pack->length] != '\0')
-            pack->length++;
-    }
-    return pack;
+    return swift_say(pack, before);
 }
 
 static struct swift_node *read_pack_element(struct swift_parser *p)
@@ -289,9 +284,7 @@ static struct swift_node *read_dependent(struct swift_parser *p, const char *wor
     struct swift_node *node = swift_new_2(p->arena, SW_DEPENDENT, first, second);
     if (node == NULL)
         return NULL;
-    node->text = words;
-    while (words[node->length] != '\0')
-        node->length++;
+    swift_say(node, words);
     return position == 1 ? node
                          : swift_add(p->arena, node,
                                      swift_new_index(p->arena, SW_INDEX, (uint64_t)position - 2));

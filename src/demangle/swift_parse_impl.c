@@ -134,9 +134,7 @@ static struct swift_node *read_value(struct swift_parser *p, const struct conven
     struct swift_node *convention = swift_new_words(p->arena, SW_WORDS, words);
     if (value == NULL || convention == NULL)
         return NULL;
-    value->text = before;
-    while (before[value->length] != '\0')
-        value->length++;
+    swift_say(value, before);
     value->kids[0] = convention;
     if (swift_next_if(p, 'w'))
         value->kids[1] = swift_new_words(p->arena, SW_WORDS, "@noDerivative");

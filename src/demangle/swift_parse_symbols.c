@@ -322,11 +322,8 @@ static struct swift_node *read_key_path(struct swift_parser *p, char letter)
     if (swift_add(p->arena, types, declaration) == NULL)
         return NULL;
     swift_reverse(types, 0);
-    types->text = words;
     types->flags = serialized;
-    while (words[types->length] != '\0')
-        types->length++;
-    return types;
+    return swift_say(types, words);
 }
 
 /* TH, Th: of all that is below. */
@@ -354,11 +351,7 @@ static struct swift_node *read_completion_handler(struct swift_parser *p, bool p
     struct swift_node *signature = swift_pop_kind(p, SW_SIGNATURE);
     struct swift_node *result = swift_pop_type(p), *type = swift_pop_type(p);
     struct swift_node *node = swift_new_3(p->arena, SW_COMPLETION_HANDLER, type, result, flag);
-    if (node == NULL)
-        return NULL;
-    node->text = predefined ? "predefined " : checked ? "checked " : "";
-    while (node->text[node->length] != '\0')
-        node->length++;
+    swift_say(node, predefined ? "predefined " : checked ? "checked " : "");
     return signature != NULL ? swift_add(p->arena, node, signature) : node;
 }
 

@@ -34,11 +34,9 @@ static struct swift_node *read_sized_builtin(struct swift_parser *p, const char 
     return size > 0 && size <= MAX_BITS ? builtin_text(p, name, size, "", 0) : NULL;
 }
 
-static struct swift_node *read_vector(struct swift_parser *p)
+struct swift_node *swift_vector(struct swift_parser *p, int size, const struct swift_node *element)
 {
     static const char prefix[] = "Builtin.";
-    int size = swift_index(p) - 1;
-    struct swift_node *element = swift_pop_kind(p, SW_BUILTIN);
     if (size <= 0 || size > MAX_BITS || element == NULL || element->length < sizeof(prefix))
         return NULL;
     size_t length = element->length - (sizeof(prefix) - 1);
@@ -78,10 +76,13 @@ struct swift_node *swift_read_builtin(struct swift_parser *p)
         if (names[i].letter == c)
             return swift_new_words(p->arena, SW_BUILTIN, names[i].name);
     struct swift_node *type;
+    int size;
     switch (c) {
     case 'f': return read_sized_builtin(p, "Builtin.FPIEEE");
     case 'i': return read_sized_builtin(p, "Builtin.Int");
-    case 'v': return read_vector(p);
+    case 'v':
+        size = swift_index(p) - 1;
+        return swift_vector(p, size, swift_pop_kind(p, SW_BUILTIN));
     case 'V':
         type = swift_pop_type(p);
         return swift_new_2(p->arena, SW_FIXED_ARRAY, swift_pop_type(p), type);

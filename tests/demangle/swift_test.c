@@ -1,5 +1,7 @@
 /* Swift names: the vectors of the Swift project in both styles, the caps, and what is cut short. */
 #include "demangle/swift.h"
+#include "demangle/swift_old.h"
+#include "demangle/swift_print.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -51,6 +53,10 @@ static void test_prefixes(void **state)
 static void test_operators(void **state)
 {
     (void)state;
+    expect("async_MainTQ0_", "(1) await resume partial function for async_Main");
+    expect("_TtFzZSiSu", "(Swift.Int) async throws -> Swift.UInt");
+    expect("_TtGSqBv4Bi8__", "Builtin.Vec4xInt8?");
+    expect("_TtXBmSiiSb_", "{ var Swift.Int, let Swift.Bool }");
     expect("$s4main1SVMa", "type metadata accessor for main.S");
     expect("$s4main1SVN", "type metadata for main.S");
     expect("$s4main3fooSiyYaFTY1_",
@@ -208,6 +214,37 @@ static void test_cut_and_changed_vectors(void **state)
     assert_true(tries > 17000);
 }
 
+/* The parsers with each amount of memory up to what a name needs: a tree, or none. */
+static void test_memory_runs_out(void **state)
+{
+    (void)state;
+    static max_align_t memory[8192 / sizeof(max_align_t)];
+    struct vectors vectors;
+    size_t refused = 0;
+    for (open_vectors(&vectors, "swift-manglings.txt"); next_vector(&vectors);) {
+        const char *name = vectors.mangled + strspn(vectors.mangled, "_");
+        bool old = name[0] == 'T' && name[1] != '0';
+        size_t prefix = name[0] == '$' || name[1] == '0' ? 2 : 1;
+        if (name[0] == '@' || strlen(name) <= prefix)
+            continue;
+        for (size_t size = 0; size <= sizeof(memory); size += sizeof(max_align_t)) {
+            struct swift_arena arena;
+            swift_arena_init(&arena, memory, size, 0);
+            struct swift_node *tree =
+                old ? swift_parse_old(&arena, name + prefix, strlen(name + prefix))
+                    : swift_parse(&arena, name, strlen(name), prefix);
+            refused += tree == NULL;
+            if (tree == NULL)
+                continue;
+            struct swift_printer out = {.text = text, .size = sizeof(text), .steps = 10000};
+            swift_print(&out, tree);
+            assert_false(out.cut);
+            break;
+        }
+    }
+    assert_true(refused > 1000);
+}
+
 /* ---- hostile names ---- */
 
 static char large[SWIFT_MAX_INPUT + 64];
@@ -328,6 +365,7 @@ int main(void)
         cmocka_unit_test(test_full_vectors),
         cmocka_unit_test(test_simplified_vectors),
         cmocka_unit_test(test_cut_and_changed_vectors),
+        cmocka_unit_test(test_memory_runs_out),
         cmocka_unit_test(test_hostile_nesting),
         cmocka_unit_test(test_exploding_name_is_cut),
         cmocka_unit_test(test_too_long),
