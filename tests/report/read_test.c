@@ -73,7 +73,8 @@ static void mac_crash(void **state)
     const struct report_name *name = &r->names[r->frames[1].first_name];
     assert_string_equal(name->function, "-[Thing do:it:]");
     assert_int_equal(name->offset, 20);
-    assert_string_equal(r->info.process, "App [4242]");
+    assert_string_equal(r->info.process, "App");
+    assert_string_equal(r->info.pid, "4242");
     assert_string_equal(r->info.exception, "EXC_BAD_ACCESS (SIGSEGV)");
     close_sample(&s);
 }
@@ -101,9 +102,9 @@ static void groups_of_inlined(void **state)
     (void)state;
     struct sample s = open_sample("named.crash", REPORT_CRASH);
     const struct report *r = s.report;
-    static const uint32_t names[] = {2, 2, 2, 1, 1};
-    assert_int_equal(r->frame_count, 5);
-    for (size_t i = 0; i < 5; i++)
+    static const uint32_t names[] = {2, 2, 2, 1, 1, 2};
+    assert_int_equal(r->frame_count, 6);
+    for (size_t i = 0; i < 6; i++)
         assert_int_equal(r->frames[i].name_count, names[i]);
     const struct report_name *first = &r->names[r->frames[1].first_name];
     assert_string_equal(first[0].function, "c");
@@ -331,9 +332,15 @@ static void dump(void **state)
 static void nothing(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "",  "hello\nworld\n", "{}",   "{\"a\":1}",
-        "[", "a;b;c 1\n",      "0x\n", "{\"bug_type\":\"298\"}\n{\"processes\":[]}"};
+    static const char *const texts[] = {"",
+                                        "hello\nworld\n",
+                                        "{}",
+                                        "{\"a\":1}",
+                                        "[",
+                                        "a;b;c 1\n",
+                                        "0x\n",
+                                        "{\"log\":\"Exception Type: x\"}",
+                                        "{\"bug_type\":\"298\"}\n{\"processes\":[]}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct report *r = read_text(texts[i]);
         assert_int_equal(r->kind, REPORT_OTHER);
