@@ -46,6 +46,8 @@ void apple_header(struct report_build *b, struct cursor line)
         {"Termination Reason:", &info->termination},
         {"Exception Subtype:", &info->reason},
         {"PID:", &info->pid},
+        {"Event:", &info->exception},
+        {"Duration:", &info->reason},
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (*keys[i].field || !cursor_word(&line, keys[i].key))

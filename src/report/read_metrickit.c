@@ -184,6 +184,7 @@ static void read_meta(struct trees *t, uint32_t meta)
     info->bundle = build_string(b, doc, jdoc_get(doc, meta, "bundleIdentifier"));
     info->pid = build_string(b, doc, jdoc_get(doc, meta, "pid"));
     info->termination = build_string(b, doc, jdoc_get(doc, meta, "terminationReason"));
+    info->reason = build_string(b, doc, jdoc_get(doc, meta, "hangDuration"));
     info->exception = build_string(b, doc, jdoc_get(doc, meta, "exceptionType"));
 }
 

@@ -233,8 +233,9 @@ static void sample(void **state)
     (void)state;
     struct sample s = open_sample("sample.txt", REPORT_SAMPLE);
     const struct report *r = s.report;
-    assert_int_equal(r->thread_count, 2);
-    assert_kinds(r, "rrree e");
+    assert_int_equal(r->thread_count, 4);
+    assert_kinds(r, "rrree e rr e"); /* the lists below repeat some */
+    assert_true(r->threads[2].repeats && r->threads[3].repeats);
     assert_string_equal(r->threads[0].queue, "com.apple.main-thread");
     assert_string_equal(r->threads[0].id, "2155218");
     assert_string_equal(r->threads[1].name, "worker one");
