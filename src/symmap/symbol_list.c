@@ -92,7 +92,7 @@ static uint64_t end_of(const struct collector *c, size_t i, const struct object_
     return end;
 }
 
-/* The named symbols, ascending, stand from `first` on. */
+/* The named symbols, ascending, stand from `first` to the end of the list. */
 static void add_nameless(struct collector *c, struct object *object, size_t first)
 {
     const struct object_range *code = NULL;
@@ -100,11 +100,11 @@ static void add_nameless(struct collector *c, struct object *object, size_t firs
     if (c->start_count == 0 || object_code_ranges(object, &code, &code_count) != FW_OK)
         return;
     qsort(c->starts, c->start_count, sizeof *c->starts, by_value);
-    size_t next_symbol = first, symbols_end = c->list->count;
+    size_t next_symbol = first, end_of_names = c->list->count;
     for (size_t i = 0; i < c->start_count && !c->failed; i++) {
         if (i > 0 && c->starts[i] == c->starts[i - 1])
             continue;
-        uint64_t end = end_of(c, i, code, code_count, &next_symbol, symbols_end);
+        uint64_t end = end_of(c, i, code, code_count, &next_symbol, end_of_names);
         if (end > c->starts[i])
             add(c, (struct symmap_symbol){.lo = c->starts[i], .hi = end});
     }
@@ -120,11 +120,11 @@ fw_error symbol_list_build(struct object *object, struct object *debug, struct s
     for (size_t i = 0; i < 2 && !c.failed; i++) {
         if (!tables[i])
             continue;
-        object_symbols(tables[i], false, add_alias, &c);
         object_symbols(tables[i], true, add_alias, &c);
+        object_symbols(tables[i], false, add_alias, &c);
     }
     size_t first = list->count;
-    add_names(&c);
+    add_names(&c); /* behind the aliases: the last of an address is its name (symmap.h) */
     object_function_starts(object, add_start, &c);
     add_nameless(&c, object, first);
     free(c.starts);
