@@ -47,10 +47,11 @@ static uint64_t use_unit(const struct dwarf *dwarf, size_t unit,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {
-        ".debug_abbrev",          ".debug_str",      ".debug_line_str", ".debug_str_offsets",
-        ".debug_addr",            ".debug_ranges",   ".debug_rnglists", ".debug_aranges",
-        ".debug_types",           ".debug_info.dwo", ".debug_abbrev.dwo", ".debug_str.dwo",
-        ".debug_str_offsets.dwo", ".debug_cu_index", ".debug_rnglists.dwo"};
+        ".debug_abbrev",          ".debug_str",        ".debug_line_str",
+        ".debug_str_offsets",     ".debug_addr",       ".debug_ranges",
+        ".debug_rnglists",        ".debug_aranges",    ".debug_types",
+        ".debug_info.dwo",        ".debug_abbrev.dwo", ".debug_str.dwo",
+        ".debug_str_offsets.dwo", ".debug_cu_index",   ".debug_rnglists.dwo"};
     enum { COUNT = sizeof names / sizeof names[0] };
     struct elf_part parts[COUNT + 1];
     struct reader r = reader_over(data, size);

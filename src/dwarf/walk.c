@@ -25,6 +25,8 @@ enum {
 struct context { /* what the children of a DIE belong to */
     uint32_t function, inlined;
     bool local; /* inside of a function, with code or without */
+    bool open;  /* inside of a function with code, however far out: its inlined calls are not to be
+                   parted by those of another */
 };
 
 struct later { /* a nested function that is read when its parent is done */
@@ -88,7 +90,7 @@ static uint32_t origin_of(struct walk *w, const struct die *die)
 
 static struct context add_function(struct walk *w, const struct die *die)
 {
-    const struct context none = {DWARF_NONE, DWARF_NONE, true};
+    const struct context none = {DWARF_NONE, DWARF_NONE, true, false};
     struct dwarf_unit *u = w->result;
     size_t first = w->list.count;
     range_read_die(&w->ranges, w->view, die);
@@ -116,7 +118,7 @@ static struct context add_function(struct walk *w, const struct die *die)
             f->entry = entry;
     }
     f->subject = subject_of_die(w->subjects, die->offset);
-    return (struct context){(uint32_t)u->function_count++, DWARF_NONE, true};
+    return (struct context){(uint32_t)u->function_count++, DWARF_NONE, true, true};
 }
 
 static struct context add_inline(struct walk *w, const struct die *die)
@@ -135,7 +137,7 @@ static struct context add_inline(struct walk *w, const struct die *die)
                               .call_line = small_value(die, SLOT_CALL_LINE),
                               .call_column = small_value(die, SLOT_CALL_COLUMN)};
     u->functions[w->context.function].inline_count++;
-    return (struct context){w->context.function, (uint32_t)u->inline_count++, true};
+    return (struct context){w->context.function, (uint32_t)u->inline_count++, true, true};
 }
 
 static void add_call(struct walk *w, const struct die *die)
@@ -261,7 +263,7 @@ static uint64_t visit(struct walk *w, const struct abbrev *abbrev, uint64_t offs
 {
     struct die die;
     bool in_function = w->context.function != DWARF_NONE;
-    if (abbrev->kind == DIE_FUNCTION && in_function) {
+    if (abbrev->kind == DIE_FUNCTION && w->context.open) {
         postpone(w, offset);
         at = skip_attributes(w, abbrev, at);
         return at ? skip_subtree(w, abbrev, at) : 0;
@@ -289,7 +291,7 @@ static void walk_tree(struct walk *w, uint64_t at)
 {
     const struct view *view = w->view;
     w->depth = 0;
-    w->context = (struct context){DWARF_NONE, DWARF_NONE, false};
+    w->context = (struct context){DWARF_NONE, DWARF_NONE, false, false};
     do {
         uint64_t offset = at, to;
         const struct abbrev *abbrev = die_code(view, &at);
@@ -318,7 +320,8 @@ static void walk_tree(struct walk *w, uint64_t at)
         case DIE_ABSTRACT:
             at = skip_attributes(w, abbrev, at);
             if (at)
-                at = enter(w, abbrev, at, (struct context){DWARF_NONE, DWARF_NONE, true});
+                at = enter(w, abbrev, at,
+                           (struct context){DWARF_NONE, DWARF_NONE, true, w->context.open});
             break;
         case DIE_ENTER:
             at = skip_attributes(w, abbrev, at);

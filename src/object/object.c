@@ -217,6 +217,11 @@ void object_close(struct object *object)
     free(object);
 }
 
+bool object_is_macho(const struct object *object)
+{
+    return object->macho != NULL;
+}
+
 const char *object_label(const struct object *object)
 {
     return object->label;

@@ -106,6 +106,7 @@ fw_error object_open_image(bool (*read)(void *context, uint64_t address, void *t
 void object_close(struct object *object);
 
 const char *object_label(const struct object *object);
+bool object_is_macho(const struct object *object);
 enum object_type object_type(const struct object *object);
 const struct arch *
 object_arch(const struct object *object); /* NULL for one Framewalk does not unwind */

@@ -2,7 +2,8 @@
  * Finding the separate debug file of an object; its companions are found in find_companions.c.
  *
  * Order, the first that proves right wins:
- *   1. the object itself, when it has DWARF;
+ *   1. the object itself, when it has DWARF; of Mach-O images the dSYM, and nothing of what
+ * follows;
  *   2. .build-id below each folder and below /usr/lib/debug, then .gnu_debuglink beside the object,
  *      in .debug/, and below the folders (object_find_debug_told);
  *   3. any file of the caller's folder trees with the build id, or with the link's name and CRC;
@@ -11,6 +12,7 @@
 #include "symbolicate/find.h"
 
 #include "base/array.h"
+#include "object/dsym.h"
 #include "symbolicate/debuginfod.h"
 #include "symbolicate/find_internal.h"
 
@@ -177,9 +179,32 @@ static struct object *in_usual_places(struct finder *finder)
     return found;
 }
 
+/* False for what is no Mach-O image. */
+static bool find_dsym(struct finder *finder, struct object **found)
+{
+    if (!object_is_macho(finder->object))
+        return false;
+    size_t own = 0; /* the caller's folders: all but the last */
+    while (finder->folders[own + 1])
+        own++;
+    char *system = finder->folders[own];
+    finder->folders[own] = NULL;
+    const char *path = finder->path[0] ? finder->path : NULL;
+    fw_error error = object_find_dsym_told(
+        finder->object, path, (const char *const *)finder->folders, note_place, finder, found);
+    finder->folders[own] = system;
+    finder->no_memory |= error == FW_ERR_MEMORY;
+    if (error == FW_ERR_NOT_FOUND && finder->files.place_count == 0)
+        finder_note(finder, finder->path, "no UUID by which to know a dSYM");
+    return true;
+}
+
 static struct object *find_debug(struct finder *finder)
 {
-    struct object *found = in_usual_places(finder);
+    struct object *found = NULL;
+    if (find_dsym(finder, &found))
+        return found;
+    found = in_usual_places(finder);
     struct span id = object_build_id(finder->object);
     const char *name;
     uint32_t crc;

@@ -8,29 +8,10 @@
  */
 #include "symmap/flatten_internal.h"
 
-#include "base/array.h"
+#include <stdlib.h>
 
-enum { UNSEEN = UINT32_MAX - 1 };              /* in maps from the unit's numbers to ours */
 enum { MAX_CUTS = 16 };                        /* pieces of 4 GB that a longer one is cut into */
 static const uint64_t piece_size = 1ULL << 32; /* what offsets of 32 bits can say */
-
-struct flatten {
-    const struct dwarf_unit *unit;
-    const struct dwarf_lines *lines;
-    bool keep_columns;
-    struct arena *scratch;
-    struct code_unit out; /* arrays in scratch */
-    size_t function_room, context_room, row_room, column_room, call_room;
-    size_t row_limit; /* functions of a hostile unit may all share all code */
-    struct line_spans spans;
-    struct nest nest;
-    struct object_range *pieces; /* of the function at hand */
-    size_t piece_count, piece_room;
-    uint32_t *file_map, *subject_map; /* the unit's numbers to ours; CODE_NONE, UNSEEN */
-    uint32_t *context_of, *chain;     /* of the function's inlined calls */
-    size_t context_of_room, chain_room;
-    size_t name_bytes; /* of names to be copied */
-};
 
 /* ---- files and subjects: numbered as they are first used ---- */
 
@@ -44,9 +25,9 @@ static bool prepare_maps(struct flatten *f)
     if (!f->file_map || !f->subject_map || !f->out.files || !f->out.subjects)
         return false;
     for (size_t i = 0; i < files; i++)
-        f->file_map[i] = f->lines->files[i].name[0] ? UNSEEN : CODE_NONE;
+        f->file_map[i] = f->lines->files[i].name[0] ? FLATTEN_UNSEEN : CODE_NONE;
     for (size_t i = 0; i < subjects; i++)
-        f->subject_map[i] = UNSEEN;
+        f->subject_map[i] = FLATTEN_UNSEEN;
     return true;
 }
 
@@ -54,7 +35,7 @@ static uint32_t use_file(struct flatten *f, uint32_t file)
 {
     if (file >= f->lines->file_count)
         return CODE_NONE;
-    if (f->file_map[file] == UNSEEN) {
+    if (f->file_map[file] == FLATTEN_UNSEEN) {
         const struct dwarf_file_name *name = &f->lines->files[file];
         f->file_map[file] = (uint32_t)f->out.file_count;
         f->out.files[f->out.file_count++] =
@@ -67,7 +48,7 @@ static uint32_t use_subject(struct flatten *f, uint32_t subject)
 {
     if (subject >= f->unit->subject_count)
         return CODE_NONE;
-    if (f->subject_map[subject] == UNSEEN) {
+    if (f->subject_map[subject] == FLATTEN_UNSEEN) {
         const struct dwarf_subject *s = &f->unit->subjects[subject];
         f->subject_map[subject] = (uint32_t)f->out.subject_count;
         f->out.subjects[f->out.subject_count++] = (struct code_subject){
@@ -473,94 +454,7 @@ static bool add_lines_only(struct flatten *f)
     return true;
 }
 
-/* ---- the result ---- */
-
-static size_t room_for(size_t count, size_t size)
-{
-    size_t bytes = count * size; /* it stands in scratch already, so it fits */
-    return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-}
-
-static void *copy_of(struct arena *arena, const void *items, size_t count, size_t size)
-{
-    void *copy = arena_take_many(arena, count, size);
-    if (copy && count)
-        memcpy(copy, items, count * size);
-    return copy;
-}
-
-/* Rows and contexts in the order of the functions. */
-static void copy_in_order(const struct flatten *f, struct code_unit *code)
-{
-    const struct code_unit *from = &f->out;
-    for (size_t i = 0; i < code->function_count; i++) {
-        struct code_function *function = &code->functions[i];
-        const struct code_function was = *function;
-        function->first_context = (uint32_t)code->context_count;
-        function->first_row = (uint32_t)code->row_count;
-        if (was.context_count)
-            memcpy(&code->contexts[code->context_count], &from->contexts[was.first_context],
-                   was.context_count * sizeof *code->contexts);
-        if (was.row_count)
-            memcpy(&code->rows[code->row_count], &from->rows[was.first_row],
-                   was.row_count * sizeof *code->rows);
-        if (was.row_count && code->columns)
-            memcpy(&code->columns[code->row_count], &from->columns[was.first_row],
-                   was.row_count * sizeof *code->columns);
-        code->context_count += was.context_count;
-        code->row_count += was.row_count;
-    }
-}
-
-/* Names that were put together live in the unit's memory. */
-static void copy_names(const struct flatten *f, struct code_unit *code, char *to)
-{
-    for (size_t i = 0; i < f->unit->subject_count; i++) {
-        const struct dwarf_subject *subject = &f->unit->subjects[i];
-        if (f->subject_map[i] == UNSEEN || !subject->qualified || !subject->name)
-            continue;
-        size_t size = strlen(subject->name) + 1;
-        code->subjects[f->subject_map[i]].name = memcpy(to, subject->name, size);
-        to += size;
-    }
-}
-
-static fw_error copy_out(const struct flatten *f, struct code_unit *code)
-{
-    const struct code_unit *from = &f->out;
-    struct arena *arena = &code->arena;
-    size_t columns = f->keep_columns ? from->row_count : 0;
-    size_t size = room_for(from->function_count, sizeof *from->functions) +
-                  room_for(from->context_count, sizeof *from->contexts) +
-                  room_for(from->row_count, sizeof *from->rows) +
-                  room_for(columns, sizeof *from->columns) +
-                  room_for(from->call_count, sizeof *from->calls) +
-                  room_for(from->subject_count, sizeof *from->subjects) +
-                  room_for(from->file_count, sizeof *from->files) + room_for(f->name_bytes, 1);
-    if (!size)
-        return FW_OK;
-    if (!arena_reserve(arena, size))
-        return FW_ERR_MEMORY;
-    *code = (struct code_unit){
-        .arena = *arena,
-        .function_count = from->function_count,
-        .call_count = from->call_count,
-        .subject_count = from->subject_count,
-        .file_count = from->file_count,
-    };
-    code->functions =
-        copy_of(arena, from->functions, from->function_count, sizeof *code->functions);
-    code->contexts = arena_take_many(arena, from->context_count, sizeof *code->contexts);
-    code->rows = arena_take_many(arena, from->row_count, sizeof *code->rows);
-    if (f->keep_columns)
-        code->columns = arena_take_many(arena, columns, sizeof *code->columns);
-    code->calls = copy_of(arena, from->calls, from->call_count, sizeof *code->calls);
-    code->subjects = copy_of(arena, from->subjects, from->subject_count, sizeof *code->subjects);
-    code->files = copy_of(arena, from->files, from->file_count, sizeof *code->files);
-    copy_in_order(f, code);
-    copy_names(f, code, arena_take(arena, f->name_bytes));
-    return FW_OK;
-}
+/* ---- the unit ---- */
 
 static bool flatten_all(struct flatten *f)
 {
@@ -593,7 +487,7 @@ fw_error code_flatten(const struct dwarf_unit *unit, const struct dwarf_lines *l
         .nest.arena = scratch,
     };
     *code = (struct code_unit){0};
-    if (!flatten_all(&f) || copy_out(&f, code) != FW_OK) {
+    if (!flatten_all(&f) || flatten_copy_out(&f, code) != FW_OK) {
         code_unit_free(code);
         return FW_ERR_MEMORY;
     }

@@ -7,6 +7,8 @@
 
 #include "symmap/code.h"
 
+#include <string.h>
+
 /* Room for `needed` items in an array that grows in `arena`. */
 static inline bool flatten_room(struct arena *arena, void *items, size_t *capacity, size_t needed,
                                 size_t item_size)
@@ -85,5 +87,30 @@ static inline uint32_t nest_parent(const struct dwarf_unit *unit,
                ? parent - function->first_inline
                : DWARF_NONE;
 }
+
+/* ---- the unit ---- */
+
+enum { FLATTEN_UNSEEN = UINT32_MAX - 1 }; /* in maps from the unit's numbers to ours */
+
+struct flatten {
+    const struct dwarf_unit *unit;
+    const struct dwarf_lines *lines;
+    bool keep_columns;
+    struct arena *scratch;
+    struct code_unit out; /* arrays in scratch */
+    size_t function_room, context_room, row_room, column_room, call_room;
+    size_t row_limit; /* functions of a hostile unit may all share all code */
+    struct line_spans spans;
+    struct nest nest;
+    struct object_range *pieces; /* of the function at hand */
+    size_t piece_count, piece_room;
+    uint32_t *file_map, *subject_map; /* the unit's numbers to ours; CODE_NONE, FLATTEN_UNSEEN */
+    uint32_t *context_of, *chain;     /* of the function's inlined calls */
+    size_t context_of_room, chain_room;
+    size_t name_bytes; /* of names to be copied */
+};
+
+/* Functions are sorted; rows and contexts are brought into their order. */
+fw_error flatten_copy_out(const struct flatten *f, struct code_unit *code);
 
 #endif

@@ -97,10 +97,10 @@ static inline bool new_node(struct rows *rows, uint32_t *context)
     const uint8_t *p = rows->function + rows->next_node;
     for (unsigned skipped = 0; skipped <= DEPTH_LIMIT; skipped++) {
         *context = (uint32_t)(p - rows->function);
-        struct node node;
-        if (!node_get(&p, rows->end, rows->columns, &node))
+        bool pass;
+        if (!node_skip(&p, rows->end, rows->columns, &pass))
             return false;
-        if (!node.pass) {
+        if (!pass) {
             rows->next_node = (uint32_t)(p - rows->function);
             return true;
         }
@@ -264,7 +264,7 @@ static bool find_block(const struct symmap *map, uint32_t offset, uint32_t *bloc
     uint32_t low = 0, high = map->block_count;
     if (map->index_count) {
         uint32_t bucket = offset >> map->index_shift;
-        if (bucket + 1 < map->index_count)
+        if (bucket < map->index_count - 1)
             high = map_u32(map, SECTION_INDEX, bucket + 1);
         else
             bucket = map->index_count - 1;

@@ -254,6 +254,14 @@ static void add_functions(void *context, size_t item, unsigned worker)
         add_function(w, &w->helpers[worker], (uint32_t)i);
 }
 
+static void add_aliases(void *context, size_t item, unsigned worker)
+{
+    struct work *w = context;
+    size_t end = (item + 1) * FUNCTIONS_AT_ONCE;
+    for (size_t i = item * FUNCTIONS_AT_ONCE; i < end && i < w->merge->alias_count; i++)
+        w->names->alias_id[i] = add_string(w, &w->helpers[worker], w->merge->aliases[i].name);
+}
+
 static void add_others(struct work *w)
 {
     const struct symmap_identity *identity = &w->source->identity;
@@ -266,8 +274,6 @@ static void add_others(struct work *w)
                                         (uint64_t)add_string(w, helper, NULL) << 32, 0, unknown,
                                         (uint32_t)w->names->first_subject[w->source->unit_count] +
                                             w->merge->function_count);
-    for (size_t i = 0; i < w->merge->alias_count; i++)
-        w->names->alias_id[i] = add_string(w, helper, w->merge->aliases[i].name);
     w->identity_id[0] = add_string(w, helper, identity->object);
     w->identity_id[1] = add_string(w, helper, identity->producer);
     w->identity_id[2] = add_string(w, helper, identity->converter);
@@ -477,6 +483,8 @@ static fw_error run(struct work *w)
     workers_run(w->workers, units, add_unit, w);
     workers_run(w->workers, (w->merge->function_count + FUNCTIONS_AT_ONCE - 1) / FUNCTIONS_AT_ONCE,
                 add_functions, w);
+    workers_run(w->workers, (w->merge->alias_count + FUNCTIONS_AT_ONCE - 1) / FUNCTIONS_AT_ONCE,
+                add_aliases, w);
     add_others(w);
     for (unsigned i = 0; i < workers_count(w->workers); i++)
         if (w->helpers[i].out_of_memory)

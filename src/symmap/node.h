@@ -75,6 +75,28 @@ static inline bool node_get(const uint8_t **p, const uint8_t *end, bool columns,
     return true;
 }
 
+/* The same for one of which only the end and NODE_PASS are wanted. */
+static inline bool node_skip(const uint8_t **p, const uint8_t *end, bool columns, bool *pass)
+{
+    /* Bits 4 * code and up: bytes of that parent and of that call line. */
+    const uint32_t parent_bytes = 0x42100000, call_bytes = 0x0021;
+    if (*p == end)
+        return false;
+    unsigned head = **p;
+    *pass = head & NODE_PASS;
+    if (columns || (head & 3) == NODE_CALL_LONG) {
+        struct node node;
+        return node_get(p, end, columns, &node);
+    }
+    size_t size = 2 + (head >> NODE_SUBJECT_SHIFT & 3) +
+                  (parent_bytes >> (head >> NODE_PARENT_SHIFT & 7) * 4 & 15) +
+                  (call_bytes >> (head & 3) * 4 & 15);
+    if ((size_t)(end - *p) < size)
+        return false;
+    *p += size;
+    return true;
+}
+
 enum { NODE_MOST = 1 + 4 + 4 + 5 + 5 + 5 };
 
 /* Writes a node of at most NODE_MOST bytes and returns the place behind it. */

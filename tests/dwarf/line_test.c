@@ -447,6 +447,24 @@ static void strings_by_index(void **state)
         }
 }
 
+static void relative_compilation_directory(void **state)
+{
+    (void)state;
+    struct table t = {0};
+    struct bytes *b = &t.bytes;
+    table_begin(&t, (struct shape)SHAPE_5);
+    put8(b, 1), put8(b, 1), put8(b, 0x08), put8(b, 2), put_string(b, "./rel"), put_string(b, "up");
+    put8(b, 2), put8(b, 1), put8(b, 0x08), put8(b, 2), put8(b, 0x0b);
+    put8(b, 2), put_string(b, "a.c"), put8(b, 0), put_string(b, "b.h"), put8(b, 1);
+    table_program(&t);
+    table_end(&t);
+    struct dwarf_line_input input = input_of(b);
+    input.comp_dir = "./rel";
+    read_input(&input);
+    assert_string_equal(path(0), "|./rel|a.c");
+    assert_string_equal(path(1), "./rel|up|b.h");
+}
+
 static void file_0_of_an_empty_table(void **state)
 {
     (void)state;
@@ -628,15 +646,38 @@ static void every_row_as_llvm_symbolizer(void **state)
     static const char *const compilers[] = {"gcc", "clang-19"};
     for (int c = 0; c < 2; c++)
         for (int version = 3; version <= 5; version++)
-            for (int level = 0; level < 3; level += 2) {
-                fixture_run("%s -g -gdwarf-%d -O%d -ffunction-sections one.c two.c -o prog",
-                            compilers[c], version, level);
-                rows += print_all_rows("prog", comp_dir);
+            for (int relative = 0; relative < 2; relative++) {
+                fixture_run("%s -g -gdwarf-%d -O%d -ffunction-sections %s one.c two.c -o prog",
+                            compilers[c], version, relative ? 0 : 2,
+                            relative ? "-fdebug-prefix-map=$(pwd)=./made" : "");
+                rows += print_all_rows("prog", relative ? "./made" : comp_dir);
                 fixture_run("llvm-symbolizer-19 --obj=prog --no-inlines -f=none < questions | "
                             "grep . > theirs; diff ours theirs");
             }
     assert_true(rows > 300);
     free(comp_dir);
+}
+
+/* Directory 0 of version 5 is the compilation directory, which a prefix map may have made relative:
+ * it stands alone, the other directories stand in it. */
+static void relative_compilation_directory_of_programs(void **state)
+{
+    (void)state;
+    fixture_need("gcc llvm-symbolizer-19");
+    fixture_run("mkdir -p sub");
+    fixture_text("sub/part.h", "static inline int part(int a) { return a % 3 ? a * 5 : a + 7; }\n");
+    fixture_text("one.c", "#include \"sub/part.h\"\n"
+                          "int main(int n, char **v) { (void)v; return part(n) + part(n + 1); }\n");
+    size_t rows = 0;
+    for (int version = 4; version <= 5; version++) {
+        fixture_run("gcc -g -gdwarf-%d -O1 -ffile-prefix-map=\"$(pwd)\"=./built one.c -o prog",
+                    version);
+        rows += print_all_rows("prog", "./built");
+        fixture_run("llvm-symbolizer-19 --obj=prog --no-inlines -f=none < questions | "
+                    "grep . > theirs; diff ours theirs && grep -q '^./built/one.c' ours && "
+                    "grep -q '^./built/sub/part.h' ours");
+    }
+    assert_true(rows > 10);
 }
 
 static int begin(void **state)
@@ -666,11 +707,13 @@ int main(void)
         cmocka_unit_test(paths),
         cmocka_unit_test(forms_of_version_5),
         cmocka_unit_test(strings_by_index),
+        cmocka_unit_test(relative_compilation_directory),
         cmocka_unit_test(file_0_of_an_empty_table),
         cmocka_unit_test(headers_of_no_use),
         cmocka_unit_test(damage_ends_a_program_not_what_came_before),
         cmocka_unit_test(damaged_names_leave_the_rows),
         cmocka_unit_test(every_row_as_llvm_symbolizer),
+        cmocka_unit_test(relative_compilation_directory_of_programs),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -122,6 +122,49 @@ static bool open_from_memory(void *bytes)
     return good;
 }
 
+static bool count_start(void *context, uint64_t vaddr)
+{
+    (void)vaddr;
+    ++*(size_t *)context;
+    return true;
+}
+
+/* Compressed and relocated sections, code ranges and function starts of an object. */
+static bool load_debug_sections(void *path)
+{
+    static const char *const names[] = {"info", "line", "str", "abbrev"};
+    struct object *object;
+    struct fw_failure why = {0};
+    if (object_open(path, &object, &why) != FW_OK)
+        return assert_int_equal(why.code, FW_ERR_MEMORY), false;
+    bool good = true;
+    size_t starts = 0, count;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct span data;
+        fw_error error = object_debug_section(object, names[i], false, &data, &why);
+        assert_true(error == FW_OK || error == FW_ERR_MEMORY);
+        assert_true((data.size > 0) == (error == FW_OK));
+        good &= error == FW_OK;
+    }
+    const struct object_range *ranges;
+    fw_error error = object_code_ranges(object, &ranges, &count);
+    assert_true(error == FW_ERR_MEMORY || (error == FW_OK && count == 3));
+    object_function_starts(object, count_start, &starts);
+    good &= error == FW_OK && starts == 3;
+    object_close(object);
+    return good;
+}
+
+static void by_relocatable_file(void **state)
+{
+    (void)state;
+    make_programs();
+    char object[PATH];
+    fixture_run("gcc -g -O1 -gz=zlib -ffunction-sections -c m.c -o m.o");
+    snprintf(object, sizeof object, "%s", fixture_path("m.o"));
+    assert_true(alloc_fail_each(load_debug_sections, object) > 10);
+}
+
 static void by_symbol_table(void **state)
 {
     (void)state;
@@ -198,9 +241,9 @@ static int begin(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_symbol_table), cmocka_unit_test(by_minidebuginfo),
-        cmocka_unit_test(by_debug_file),   cmocka_unit_test(out_of_memory_images),
-        cmocka_unit_test(mach_o),
+        cmocka_unit_test(by_symbol_table),      cmocka_unit_test(by_minidebuginfo),
+        cmocka_unit_test(by_debug_file),        cmocka_unit_test(by_relocatable_file),
+        cmocka_unit_test(out_of_memory_images), cmocka_unit_test(mach_o),
     };
     return cmocka_run_group_tests(tests, begin, fixture_end);
 }

@@ -366,6 +366,30 @@ static void finds_those_of_other_projects(void **state)
     done(&r);
 }
 
+static void finds_dsyms(void **state)
+{
+    (void)state;
+    if (access(SAMPLY, F_OK) != 0) {
+        print_message("skipped: there is no " SAMPLY "\n");
+        skip();
+    }
+    struct result r = find_at(SAMPLY "simple-example/out/mac-dsym/main", NULL, NULL);
+    expect_object(&r, r.files->debug, "mac-dsym/main.dSYM/Contents/Resources/DWARF/main");
+    expect_place(&r, "DWARF/main", "found");
+    done(&r);
+    /* Alone it has none; in a folder of the caller's it is found by its UUID. */
+    fixture_run("rm -rf alone dsyms && mkdir alone dsyms && cp " SAMPLY
+                "simple-example/out/mac-dsym/main alone/prog");
+    r = find("alone/prog", NULL, NULL);
+    assert_null(r.files->debug);
+    expect_place(&r, "alone/prog.dSYM", "no such file");
+    done(&r);
+    fixture_run("cp -r " SAMPLY "simple-example/out/mac-dsym/main.dSYM dsyms/x.dSYM");
+    r = find("alone/prog", "dsyms", NULL);
+    expect_object(&r, r.files->debug, "dsyms/x.dSYM/Contents/Resources/DWARF/main");
+    done(&r);
+}
+
 static int begin(void **state)
 {
     object_set_codecs(&object_codecs_all);
@@ -384,6 +408,7 @@ int main(void)
         cmocka_unit_test(finds_packages),
         cmocka_unit_test(finds_single_files_of_split_dwarf),
         cmocka_unit_test(finds_those_of_other_projects),
+        cmocka_unit_test(finds_dsyms),
     };
     return cmocka_run_group_tests(tests, begin, fixture_end);
 }
