@@ -36,7 +36,8 @@ static void add_names(struct collector *c)
     }
 }
 
-/* A symbol that does not speak for its address is an alias of the one that does. */
+/* All symbols at the address of a name, itself among them: their order in the table decides which
+ * one is the name (symmap.h). */
 static bool add_alias(void *context, const struct object_symbol *symbol)
 {
     struct collector *c = context;
@@ -44,8 +45,7 @@ static bool add_alias(void *context, const struct object_symbol *symbol)
     bool function = symbol->type == STT_FUNC || symbol->type == STT_GNU_IFUNC;
     if (!function || !symbol->name[0] || !symbols_lookup(c->list->symbols, symbol->vaddr, &match))
         return true;
-    if (match.vaddr != symbol->vaddr || match.plt || strcmp(match.name, symbol->name) == 0 ||
-        strchr(symbol->name, '@'))
+    if (match.vaddr != symbol->vaddr || match.plt || strchr(symbol->name, '@'))
         return true;
     add(c, (struct symmap_symbol){
                .lo = match.vaddr, .hi = match.vaddr + match.size, .name = symbol->name});
@@ -92,19 +92,19 @@ static uint64_t end_of(const struct collector *c, size_t i, const struct object_
     return end;
 }
 
-/* The named symbols, ascending, stand from `first` on. */
-static void add_nameless(struct collector *c, struct object *object, size_t first)
+/* The first `names` symbols are ascending and speak for all named addresses. */
+static void add_nameless(struct collector *c, struct object *object, size_t names)
 {
     const struct object_range *code = NULL;
     size_t code_count = 0;
     if (c->start_count == 0 || object_code_ranges(object, &code, &code_count) != FW_OK)
         return;
     qsort(c->starts, c->start_count, sizeof *c->starts, by_value);
-    size_t next_symbol = first, symbols_end = c->list->count;
+    size_t next_symbol = 0;
     for (size_t i = 0; i < c->start_count && !c->failed; i++) {
         if (i > 0 && c->starts[i] == c->starts[i - 1])
             continue;
-        uint64_t end = end_of(c, i, code, code_count, &next_symbol, symbols_end);
+        uint64_t end = end_of(c, i, code, code_count, &next_symbol, names);
         if (end > c->starts[i])
             add(c, (struct symmap_symbol){.lo = c->starts[i], .hi = end});
     }
@@ -117,16 +117,16 @@ fw_error symbol_list_build(struct object *object, struct object *debug, struct s
         return FW_ERR_MEMORY;
     struct collector c = {.list = list};
     struct object *tables[] = {object, debug};
+    add_names(&c);
+    size_t names = list->count;
     for (size_t i = 0; i < 2 && !c.failed; i++) {
         if (!tables[i])
             continue;
-        object_symbols(tables[i], false, add_alias, &c);
         object_symbols(tables[i], true, add_alias, &c);
+        object_symbols(tables[i], false, add_alias, &c); /* .symtab has the last word */
     }
-    size_t first = list->count;
-    add_names(&c);
     object_function_starts(object, add_start, &c);
-    add_nameless(&c, object, first);
+    add_nameless(&c, object, names);
     free(c.starts);
     if (!c.failed)
         return FW_OK;

@@ -164,13 +164,14 @@ static void test_symbols_name_functions(void **state)
 {
     (void)state;
     struct fixture f = {0};
-    const struct symmap_symbol symbols[] = {{BASE, BASE + 15, "first", 0},
-                                            {BASE, BASE + 30, "second", 0},
+    const struct symmap_symbol symbols[] = {{BASE, BASE + 30, "second", 0},
+                                            {BASE, BASE + 30, "first", 0}, /* the last longest */
+                                            {BASE, BASE + 15, "third", 0},
                                             {BASE + 60, BASE + 64, NULL, 0}};
     add(&f, 0, 20, 0);
     f.subjects[0].linkage = false;
     f.source.symbols = symbols;
-    f.source.symbol_count = 3;
+    f.source.symbol_count = 4;
     build(&f, NULL);
     struct symmap_frame frame;
     size_t count;
@@ -178,8 +179,9 @@ static void test_symbols_name_functions(void **state)
     assert_string_equal(frame.name, "first");
     assert_string_equal(frame.source_name, "f0");
     assert_int_equal(frame.size, 20);
-    assert_int_equal(symmap_alias_count(f.map, frame.function), 1);
+    assert_int_equal(symmap_alias_count(f.map, frame.function), 2);
     assert_string_equal(symmap_alias(f.map, frame.function, 0), "second");
+    assert_string_equal(symmap_alias(f.map, frame.function, 1), "third");
     assert_int_equal(symmap_lookup(f.map, 25, &frame, 1, &count), FW_OK); /* longer than the DIE */
     assert_string_equal(frame.name, "first");
     assert_int_equal(frame.flags, SYMMAP_FRAME_FROM_SYMBOL);
@@ -263,6 +265,17 @@ static void test_addresses_too_far(void **state)
     done(&f);
 }
 
+static void test_empty_map(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    build(&f, NULL);
+    assert_string_equal(at(&f, 0), "-");
+    assert_int_equal(symmap_function_count(f.map), 0);
+    assert_int_equal(symmap_alias_count(f.map, 0), 0);
+    done(&f);
+}
+
 /* Two hundred calls deep is kept whole; deeper than the limit stays at the limit. */
 static void test_depth(void **state)
 {
@@ -331,8 +344,7 @@ static size_t read_hexdump(const char *path, uint8_t *bytes, size_t capacity)
     while (fgets(line, sizeof line, file)) {
         unsigned place, byte;
         int used;
-        if (sscanf(line, "    %4x  %n", &place, &used) != 1 || used != 10 ||
-            place != size)
+        if (sscanf(line, "    %4x  %n", &place, &used) != 1 || used != 10 || place != size)
             continue;
         for (const char *p = line + used; sscanf(p, "%2x%n", &byte, &used) == 1; p += used) {
             assert_true(size < capacity);
@@ -371,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_symbols_name_functions),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_addresses_too_far),
+        cmocka_unit_test(test_empty_map),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_worked_example),
     };
