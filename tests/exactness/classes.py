@@ -7,6 +7,8 @@ CLASSES = {
     "nothing": "we know nothing there, the peer does",
     "more": "the peer knows nothing there, we do",
     "alias": "another name of the symbol table for the same address",
+    "version": "the peer's name ends in a symbol version (@@GLIBC_2.34)",
+    "scopes": "our name has the scopes that the peer's lacks",
     "part": "a suffix of the compiler (.cold, .part, .constprop ...) more or less",
     "no function": "we have no function name, the peer has",
     "function only ours": "the peer has no function name, we have",
@@ -26,6 +28,8 @@ CLASSES = {
     "line": "another line at the address itself",
 }
 
+
+NAMES = {"alias", "version", "scopes"}  # the same function, called otherwise
 
 
 def _spelling(a, b):
@@ -48,6 +52,10 @@ def _within(few, many):
 def function_class(ours, theirs, same_place):
     if ours and theirs and same_place(ours, theirs):
         return "alias"
+    if ours and ours == theirs.partition("@")[0]:
+        return "version"
+    if theirs and ours.endswith("::" + theirs):
+        return "scopes"
     if _stem(ours) == _stem(theirs):
         return "part"
     if not ours:
