@@ -99,12 +99,18 @@ static bool same_image(const struct report_image *a, const struct report_image *
            strcmp(image_label(a), image_label(b)) == 0;
 }
 
+enum { MAX_PROBES = 128 }; /* names that were made to collide get an image each */
+
+/* NULL: neither the image nor a free slot is where it should be. */
 static uint32_t *find_slot(struct report_build *b, const struct report_image *image)
 {
-    size_t mask = b->by_key_size - 1;
-    for (size_t i = image_hash(image) & mask;; i = (i + 1) & mask)
-        if (b->by_key[i] == 0 || same_image(&b->report->images[b->by_key[i] - 1], image))
-            return &b->by_key[i];
+    size_t mask = b->by_key_size - 1, first = image_hash(image) & mask;
+    for (size_t i = 0; i < MAX_PROBES; i++) {
+        uint32_t *slot = &b->by_key[(first + i) & mask];
+        if (*slot == 0 || same_image(&b->report->images[*slot - 1], image))
+            return slot;
+    }
+    return NULL;
 }
 
 static bool grow_keys(struct report_build *b)
@@ -119,9 +125,11 @@ static bool grow_keys(struct report_build *b)
         return false;
     b->by_key = larger;
     b->by_key_size = size;
-    for (size_t i = 0; i < old_size; i++)
-        if (old[i])
-            *find_slot(b, &b->report->images[old[i] - 1]) = old[i];
+    for (size_t i = 0; i < old_size; i++) {
+        uint32_t *slot = old[i] ? find_slot(b, &b->report->images[old[i] - 1]) : NULL;
+        if (slot)
+            *slot = old[i];
+    }
     free(old);
     return true;
 }
@@ -135,10 +143,10 @@ static uint32_t intern(struct report_build *b, const struct report_image *wanted
         return REPORT_NONE;
     }
     uint32_t *slot = find_slot(b, image);
-    if (*slot)
+    if (slot && *slot)
         return *slot - 1;
     uint32_t number = append_image(b, image, real);
-    if (number != REPORT_NONE) {
+    if (slot && number != REPORT_NONE) {
         *slot = number + 1;
         b->by_key_count++;
     }

@@ -3,7 +3,7 @@
 #include "base/array.h"
 #include "report/text.h"
 
-enum { MAX_NODES = 1 << 28 };
+enum { MAX_NODES = 1 << 26 }; /* what goes beyond is cut off as if the text ended */
 
 struct scanner {
     struct jdoc *doc;
@@ -24,8 +24,9 @@ static void skip_space(struct scanner *s)
 static struct jnode *add(struct scanner *s, enum jtype type, size_t begin)
 {
     struct jdoc *doc = s->doc;
-    if (doc->count >= MAX_NODES ||
-        !array_room(&doc->nodes, &doc->capacity, doc->count, sizeof *doc->nodes)) {
+    if (doc->count >= MAX_NODES)
+        return NULL;
+    if (!array_room(&doc->nodes, &doc->capacity, doc->count, sizeof *doc->nodes)) {
         s->no_memory = true;
         return NULL;
     }

@@ -133,9 +133,9 @@ static bool is_outermost(const struct report *r, const struct report_frame *fram
 static enum report_order find_order(const struct trees *t, const struct report_thread *thread)
 {
     const struct report *r = t->b->report;
-    const struct report_frame *frames = &r->frames[thread->first_frame];
     if (t->crash || thread->frame_count == 0)
         return REPORT_CALLEES;
+    const struct report_frame *frames = &r->frames[thread->first_frame];
     if (is_outermost(r, &frames[0]) && thread->frame_count > 1)
         return REPORT_CALLERS;
     uint32_t last = 0; /* of the first branch */

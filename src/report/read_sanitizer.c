@@ -73,12 +73,14 @@ static void read_symbol(struct report_build *b, struct report_frame *frame, stru
     size_t module = cursor_find(&rest, " (/");
     if (module != SIZE_MAX)
         rest.end = module;
-    struct cursor name = cursor_trim(rest), source = name;
+    struct cursor name = cursor_trim(rest);
+    uint8_t flags = apple_mark(&name);
+    struct cursor source = name;
     size_t blank = cursor_rfind(&name, " ");
     struct report_name *known = build_known(b, frame);
     if (!known)
         return;
-    known->flags = apple_mark(&name);
+    known->flags = flags;
     if (blank != SIZE_MAX) {
         source.pos = blank + 1;
         size_t colon = cursor_find(&source, ":");

@@ -15,7 +15,7 @@ struct cursor { /* offsets into the text */
 struct cursor cursor_over(struct span text, size_t begin, size_t end);
 static inline size_t cursor_left(const struct cursor *c)
 {
-    return c->end - c->pos;
+    return c->pos < c->end ? c->end - c->pos : 0;
 }
 /* The next byte, 0 at the end. */
 static inline uint8_t cursor_peek(const struct cursor *c)

@@ -16,7 +16,11 @@ struct crash_text {
 
 static const char *body_text(struct crash_text *t, uint32_t node)
 {
-    return jdoc_text(&t->report->build->body, node, &t->arena);
+    const struct jdoc *doc = &t->report->build->body;
+    const char *text = jdoc_text(doc, node, &t->arena);
+    if (!text && (jdoc_is(doc, node, JSTRING) || jdoc_is(doc, node, JNUMBER)))
+        t->out->failed = true; /* there is one, but no memory for it */
+    return text;
 }
 
 static const char *member(struct crash_text *t, uint32_t object, const char *key)

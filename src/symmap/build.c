@@ -53,9 +53,9 @@ static bool place_chunks(struct assembly *a)
 /* An entry of the index for every NEAR_BLOCKS blocks or so. */
 static void size_index(struct assembly *a)
 {
-    const struct encode_chunk *last = a->chunks + a->chunk_count - 1;
     if (!a->block_count)
         return;
+    const struct encode_chunk *last = a->chunks + a->chunk_count - 1;
     while (!last->block_count)
         last--;
     uint64_t end = (uint64_t)last->blocks[last->block_count - 1].start + 1;

@@ -17,7 +17,7 @@ struct work {
     struct candidate *candidates;
     size_t candidate_count, candidate_capacity;
     uint32_t *number;          /* by candidate: number of the function, once it has a piece */
-    struct sort_item *symbols; /* by (offset, longest first, order of the source) */
+    struct sort_item *symbols; /* by (offset, longest first, last first) */
     size_t symbol_count;
     struct lost { /* same range as a candidate, and poorer */
         uint32_t candidate, unit, index;
@@ -132,7 +132,7 @@ static bool collect_functions(struct work *w, bool lines_only, struct intervals 
 
 static const struct symmap_symbol *symbol_of(const struct work *w, const struct sort_item *item)
 {
-    return &w->source->symbols[item->value];
+    return &w->source->symbols[UINT32_MAX - item->value];
 }
 
 static bool sort_symbols(struct work *w)
@@ -144,21 +144,20 @@ static bool sort_symbols(struct work *w)
     for (size_t i = 0; i < most && i < UINT32_MAX; i++) {
         const struct symmap_symbol *symbol = &w->source->symbols[i];
         if (offsets_of(w, symbol->lo, symbol->hi, &w->symbols[count].key))
-            w->symbols[count++].value = i;
+            w->symbols[count++].value = UINT32_MAX - i; /* the last of equal ones comes first */
     }
     w->symbol_count = count;
     return sort_items(w->workers, w->symbols, count);
 }
 
-/* End of the symbols at the address of the i-th; *name: the one that names it, which is the first
- * in the source that has a name, or MERGE_NONE. */
+/* End of the symbols at the address of the i-th; *name: the first with a name, or MERGE_NONE. */
 static size_t symbols_at(const struct work *w, size_t i, uint32_t *name)
 {
     size_t end = i;
     *name = MERGE_NONE;
     for (; end < w->symbol_count && key_lo(w->symbols[end].key) == key_lo(w->symbols[i].key); end++)
-        if (w->symbols[end].value < *name && symbol_of(w, &w->symbols[end])->name)
-            *name = (uint32_t)w->symbols[end].value;
+        if (*name == MERGE_NONE && symbol_of(w, &w->symbols[end])->name)
+            *name = (uint32_t)(UINT32_MAX - w->symbols[end].value);
     return end;
 }
 
@@ -169,7 +168,7 @@ static bool collect_symbols(struct work *w, struct intervals *list)
         uint32_t name;
         end = symbols_at(w, i, &name);
         if (name == MERGE_NONE)
-            name = (uint32_t)w->symbols[i].value;
+            name = (uint32_t)(UINT32_MAX - w->symbols[i].value);
         if (!add_candidate(w, list,
                            (struct candidate){key_lo(w->symbols[i].key), key_hi(w->symbols[i].key),
                                               MERGE_NONE, MERGE_NONE, name}))

@@ -92,19 +92,19 @@ static uint64_t end_of(const struct collector *c, size_t i, const struct object_
     return end;
 }
 
-/* The first `named` of the list are the named symbols, ascending. */
-static void add_nameless(struct collector *c, struct object *object, size_t named)
+/* The named symbols, ascending, stand from `first` to the end of the list. */
+static void add_nameless(struct collector *c, struct object *object, size_t first)
 {
     const struct object_range *code = NULL;
     size_t code_count = 0;
     if (c->start_count == 0 || object_code_ranges(object, &code, &code_count) != FW_OK)
         return;
     qsort(c->starts, c->start_count, sizeof *c->starts, by_value);
-    size_t next_symbol = 0;
+    size_t next_symbol = first, end_of_names = c->list->count;
     for (size_t i = 0; i < c->start_count && !c->failed; i++) {
         if (i > 0 && c->starts[i] == c->starts[i - 1])
             continue;
-        uint64_t end = end_of(c, i, code, code_count, &next_symbol, named);
+        uint64_t end = end_of(c, i, code, code_count, &next_symbol, end_of_names);
         if (end > c->starts[i])
             add(c, (struct symmap_symbol){.lo = c->starts[i], .hi = end});
     }
@@ -117,16 +117,16 @@ fw_error symbol_list_build(struct object *object, struct object *debug, struct s
         return FW_ERR_MEMORY;
     struct collector c = {.list = list};
     struct object *tables[] = {object, debug};
-    add_names(&c); /* before the aliases: the first of an address is its name */
-    size_t named = list->count;
     for (size_t i = 0; i < 2 && !c.failed; i++) {
         if (!tables[i])
             continue;
-        object_symbols(tables[i], false, add_alias, &c);
         object_symbols(tables[i], true, add_alias, &c);
+        object_symbols(tables[i], false, add_alias, &c);
     }
+    size_t first = list->count;
+    add_names(&c); /* behind the aliases: the last of an address is its name (symmap.h) */
     object_function_starts(object, add_start, &c);
-    add_nameless(&c, object, named);
+    add_nameless(&c, object, first);
     free(c.starts);
     if (!c.failed)
         return FW_OK;

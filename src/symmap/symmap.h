@@ -117,8 +117,9 @@ struct symmap_source { /* all of it borrowed until symmap_build returns */
     const struct code_unit *units; /* in the order of the debug file: the order never depends on
                                       threads */
     size_t unit_count;
-    const struct symmap_symbol *symbols; /* any order; the first named one of equal `lo` is the
-                                            name, the others become aliases */
+    const struct symmap_symbol *symbols; /* any order of addresses; of equal `lo` the longest that
+                                            has a name is the name, of equally long ones the last,
+                                            as in llvm-symbolizer; the others become aliases */
     size_t symbol_count;
     bool columns;
 };

@@ -256,7 +256,8 @@ static void same_text(const char *what, const char *a, const char *b)
 
 /* ---- against llvm-dwarfdump and nm ---- */
 
-/* "offset ranges" of each subprogram with code, "i line ranges" of each inlined call. */
+/* What the linker threw away begins at 0 (an inlined call in it at most at 4). "offset ranges" of
+ * each subprogram with code, "i line ranges" of each inlined call. */
 static char *dumped(const char *program)
 {
     char *dump = fixture_output("llvm-dwarfdump-19 --debug-info %s", program), *save = NULL;
@@ -273,9 +274,10 @@ static char *dumped(const char *program)
             if (kind && hi > lo)
                 fprintf(ranges.file, " %" PRIx64 "-%" PRIx64, lo, hi);
             fclose(ranges.file);
-            if (kind == 1 && *ranges.data)
+            bool dead = strstr(ranges.data, " 0-") || strncmp(ranges.data, " 4-", 3) == 0;
+            if (kind == 1 && *ranges.data && !dead)
                 fprintf(t.file, "%" PRIx64 "%s\n", offset, ranges.data);
-            else if (kind == 2)
+            else if (kind == 2 && !dead)
                 fprintf(t.file, "i %u%s\n", line_number, ranges.data);
             free(ranges.data);
             text_begin(&ranges);
@@ -424,7 +426,8 @@ static void versions_and_formats(void **state)
             snprintf(what, sizeof what, "%s %s", compilers[i].cc, flags[k]);
             assert_true(strlen(ours) > 100);
             same_text(what, theirs, ours);
-            check_names("program", o);
+            if (!strstr(flags[k], "-g1")) /* which leaves scopes out */
+                check_names("program", o);
             free(ours);
             free(theirs);
             close_all(o);

@@ -197,6 +197,41 @@ static void out_of_memory_images(void **state)
     free(data);
 }
 
+/* A Mach-O object file: function names, and debug sections that are relocated into copies. */
+static bool open_mach_o(void *path)
+{
+    struct object *object;
+    struct fw_failure why = {0};
+    struct span info;
+    fw_error error = object_open(path, &object, &why);
+    assert_true(error == FW_OK || error == FW_ERR_MEMORY);
+    if (error != FW_OK)
+        return false;
+    struct symbols *symbols = symbols_build(object, NULL);
+    struct symbol_match match;
+    if (symbols) {
+        assert_true(symbols_lookup(symbols, 0, &match));
+        assert_string_equal(match.name, "outer");
+    }
+    error = object_debug_section(object, "info", false, &info, &why);
+    assert_true(error == FW_OK ? info.size > 0 : error == FW_ERR_MEMORY);
+    bool good = symbols && error == FW_OK;
+    symbols_destroy(symbols);
+    object_close(object);
+    return good;
+}
+
+static void mach_o(void **state)
+{
+    (void)state;
+    fixture_need("clang-19");
+    fixture_text("o.c", "int outer(int x) { return x * 9; }\n");
+    fixture_run("clang-19 -target arm64-apple-macos11 -g -c o.c -o mach.o");
+    char path[PATH];
+    snprintf(path, sizeof path, "%s", fixture_path("mach.o"));
+    assert_true(alloc_fail_each(open_mach_o, path) > 8);
+}
+
 static int begin(void **state)
 {
     object_set_codecs(&object_codecs_all);
@@ -208,7 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_symbol_table),      cmocka_unit_test(by_minidebuginfo),
         cmocka_unit_test(by_debug_file),        cmocka_unit_test(by_relocatable_file),
-        cmocka_unit_test(out_of_memory_images),
+        cmocka_unit_test(out_of_memory_images), cmocka_unit_test(mach_o),
     };
     return cmocka_run_group_tests(tests, begin, fixture_end);
 }

@@ -167,13 +167,14 @@ static void test_symbols_name_functions(void **state)
 {
     (void)state;
     struct fixture f = {0};
-    const struct symmap_symbol symbols[] = {{BASE, BASE + 15, "first", 0},
-                                            {BASE, BASE + 30, "second", 0},
+    const struct symmap_symbol symbols[] = {{BASE, BASE + 30, "second", 0},
+                                            {BASE, BASE + 30, "first", 0}, /* the last longest */
+                                            {BASE, BASE + 15, "third", 0},
                                             {BASE + 60, BASE + 64, NULL, 0}};
     add(&f, 0, 20, 0);
     f.subjects[0].linkage = false;
     f.source.symbols = symbols;
-    f.source.symbol_count = 3;
+    f.source.symbol_count = 4;
     build(&f, NULL);
     struct symmap_frame frame;
     size_t count;
@@ -181,8 +182,9 @@ static void test_symbols_name_functions(void **state)
     assert_string_equal(frame.name, "first");
     assert_string_equal(frame.source_name, "f0");
     assert_int_equal(frame.size, 20);
-    assert_int_equal(symmap_alias_count(f.map, frame.function), 1);
+    assert_int_equal(symmap_alias_count(f.map, frame.function), 2);
     assert_string_equal(symmap_alias(f.map, frame.function, 0), "second");
+    assert_string_equal(symmap_alias(f.map, frame.function, 1), "third");
     assert_int_equal(symmap_lookup(f.map, 25, &frame, 1, &count), FW_OK); /* longer than the DIE */
     assert_string_equal(frame.name, "first");
     assert_int_equal(frame.flags, SYMMAP_FRAME_FROM_SYMBOL);
@@ -263,6 +265,17 @@ static void test_addresses_too_far(void **state)
     build(&f, &problems);
     assert_int_equal(problems.too_far, 1);
     assert_int_equal(symmap_function_count(f.map), 1);
+    done(&f);
+}
+
+static void test_empty_map(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    build(&f, NULL);
+    assert_string_equal(at(&f, 0), "-");
+    assert_int_equal(symmap_function_count(f.map), 0);
+    assert_int_equal(symmap_alias_count(f.map, 0), 0);
     done(&f);
 }
 
@@ -373,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_symbols_name_functions),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_addresses_too_far),
+        cmocka_unit_test(test_empty_map),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_worked_example),
     };

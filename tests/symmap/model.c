@@ -237,13 +237,13 @@ static size_t collect(const struct model *m, bool lines_only, struct range *list
     return count;
 }
 
-/* The first of those at `lo` that have a name, or (not `named`) the longest of all. */
+/* The longest, and of equally long ones the last. */
 static const struct symmap_symbol *symbol_at(const struct model *m, uint64_t lo, bool named)
 {
     const struct symmap_symbol *best = NULL;
     for (size_t i = 0; i < m->source.symbol_count; i++) {
         const struct symmap_symbol *s = &m->symbols[i];
-        if (s->lo == lo && (s->name || !named) && (!best || (!named && s->hi > best->hi)))
+        if (s->lo == lo && (s->name || !named) && (!best || s->hi >= best->hi))
             best = s;
     }
     return best;
