@@ -50,7 +50,7 @@ def _within(few, many):
 
 
 def function_class(ours, theirs, same_place):
-    if ours and theirs and same_place(ours, theirs):
+    if ours and theirs and same_place(ours, theirs.partition("@")[0]) and ours != theirs.partition("@")[0]:
         return "alias"
     if ours and ours == theirs.partition("@")[0]:
         return "version"
