@@ -278,7 +278,8 @@ fw_error symmap_convert(struct object *object, struct object *debug,
                                     .unit_count = job.count,
                                     .symbols = symbols.items,
                                     .symbol_count = symbols.count,
-                                    .columns = options->columns};
+                                    .columns = options->columns,
+                                    .partial = options->only != NULL};
         fill_identity(&map.identity, object);
         report->symbols = symbols.count;
         error =
