@@ -1,5 +1,6 @@
 #!/bin/sh
-# run.sh BUILD [NAME]: measures every figure whose name begins with NAME and prints one line each:
+# run.sh BUILD [NAME]: measures every figure whose name begins with NAME and prints one line each;
+# without NAME all but those of symbols.sh, which take an hour (NAME `symbols`: all of these).
 #
 #     name<TAB>ours<TAB>unit<TAB>peer<TAB>theirs<TAB>ratio<TAB>spread
 #
@@ -24,11 +25,12 @@ wanted() {
     return 1
 }
 
-# turns COUNT SIDE=COMMAND...: runs the commands in turn; SIDE's numbers go to results/SIDE. A side whose
-# program is not there, or fails, has none.
+# turns COUNT SIDE=COMMAND...: runs the commands in turn; SIDE's numbers go to results/SIDE, a line for
+# each run. A side whose program is not there has none; one that failed is not asked again.
 turns() {
     count=$1
     shift
+    rm -f "$results/failed"
     for side in "$@"; do
         : >"$results/${side%%=*}"
     done
@@ -36,21 +38,29 @@ turns() {
         count=$((count - 1))
         for side in "$@"; do
             command=${side#*=}
-            if command -v "${command%% *}" >/dev/null 2>&1; then
+            if [ ! -e "$results/failed" ] || ! grep -qxF "${side%%=*}" "$results/failed"; then
+                command -v "${command%% *}" >/dev/null 2>&1 || continue
                 # shellcheck disable=SC2086 # a command and its arguments
-                timeout 120 $command >>"$results/${side%%=*}" || echo "failed: $command" >&2
+                timeout 300 $command >>"$results/${side%%=*}" 2>"$results/errors" || {
+                    echo "failed: $command" >&2
+                    echo "${side%%=*}" >>"$results/failed"
+                    head -n 2 "$results/errors" >&2
+                }
             fi
         done
     done
 }
 
 # figure NAME UNIT OURS PEER THEIRS [SCALE]: one line of the table; OURS and THEIRS are sides measured by
-# turns. SCALE multiplies both.
+# turns, SIDE:2 the second number of each line. SCALE multiplies both.
 figure() {
     wanted "$1" || return 0
-    if [ ! -s "$results/$3" ]; then
-        printf '%s\tskip\t%s\t%s\t\t\tour side did not run\n' "$1" "$2" "$4"
-    elif [ ! -s "$results/$5" ]; then
+    if [ ! -s "$results/${5%:*}" ] && [ ! -s "$results/${3%:*}" ]; then
+        printf '%s\tskip\t%s\t%s\tskip\t\tneither side ran\n' "$1" "$2" "$4"
+    elif [ ! -s "$results/${3%:*}" ]; then
+        printf '%s\tskip\t%s\t%s\t%s\t\tour side did not run\n' "$1" "$2" "$4" \
+            "$(middle "$5" "${6:-1}" | cut -d ' ' -f 1)"
+    elif [ ! -s "$results/${5%:*}" ]; then
         printf '%s\t\t%s\t%s\tskip\t\t%s is not installed or failed\n' "$1" "$2" "$4" "$4"
     else
         set -- "$1" "$2" "$4" "$(middle "$3" "${6:-1}")" "$(middle "$5" "${6:-1}")"
@@ -76,7 +86,11 @@ alone() {
 
 # middle SIDE SCALE: median and interquartile range in percent.
 middle() {
-    sort -n "$results/$1" | awk -v scale="$2" '
+    case $1 in
+    *:*) column=${1#*:} ;;
+    *) column=1 ;;
+    esac
+    awk -v column="$column" '{ print $column }' "$results/${1%:*}" | sort -n | awk -v scale="$2" '
         { v[NR] = $1 }
         function at(part,   i) { i = int(part * (NR - 1) + 1.5); return v[i] }
         END { m = at(.5); printf "%.6g %.1f", m * scale, m ? 100 * (at(.75) - at(.25)) / m : 0 }'
@@ -99,6 +113,14 @@ framehop() {
     fi
     echo no-framehop
 }
+
+case $only in
+symbols | convert* | lookup* | cli* | demangle*)
+    # shellcheck source=bench/symbols.sh
+    . "$(dirname "$0")/symbols.sh"
+    exit
+    ;;
+esac
 
 if wanted capture.fp.30 capture.fp.30.frames; then
     turns 9 "fp=$bin/bench_capture_fp ours" "fp-frames=$bin/bench_capture_fp ours-frames" \

@@ -150,14 +150,14 @@ struct fw_symbol_frame {
     uint32_t reserved;
 };
 
-struct fw_symbol {                        /* the answer for one address */
+struct fw_resolved {                      /* the answer for one address */
     const struct fw_symbol_frame *frames; /* innermost first */
     size_t frame_count;                   /* 0: see `reason` */
     enum fw_reason reason;
 };
 
 struct fw_symbols {
-    const struct fw_symbol *items; /* one for each address, in the order of the addresses */
+    const struct fw_resolved *items; /* one for each address, in the order of the addresses */
     size_t count;
 };
 

@@ -46,7 +46,9 @@ static bool rounded(size_t *size)
 
 void *arena_take(struct arena *arena, size_t size)
 {
-    if (!rounded(&size) || (size > (size_t)(arena->end - arena->pos) && !add_block(arena, size)))
+    if (!rounded(&size))
+        return NULL;
+    if ((!arena->pos || size > (size_t)(arena->end - arena->pos)) && !add_block(arena, size))
         return NULL;
     void *taken = arena->pos;
     arena->pos += size;

@@ -20,7 +20,7 @@ struct arena {                  /* all zero: empty and ready */
     size_t total;               /* bytes taken from malloc */
 };
 
-/* Uninitialised bytes; NULL when memory ran out. */
+/* Uninitialised bytes; NULL only when memory ran out, also for no bytes at all. */
 void *arena_take(struct arena *arena, size_t size);
 /* Room for `count` items; NULL also when the product does not fit into size_t. */
 void *arena_take_many(struct arena *arena, size_t count, size_t size);

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "symbolicate/find.h"
 #include "symmap/convert.h"
 #include "symmap/save.h"
 
@@ -97,10 +98,24 @@ static void tell(const char *path, const struct convert_report *report, size_t s
                     report->dwarf.first[i].message);
 }
 
+/* What was found beside the file, and where nothing was when that matters. */
+static void tell_files(const char *path, const struct object *object,
+                       const struct debug_files *files)
+{
+    if (files->debug)
+        fprintf(stderr, "%s: debug file %s\n", path, object_label(files->debug));
+    if (files->debug || debug_files_has_dwarf(object))
+        return;
+    char *story = debug_files_story(files);
+    fprintf(stderr, "%s: symbols only, no debug file: %s\n", path, story ? story : "");
+    free(story);
+}
+
 static int convert(const char *path, const struct options *options)
 {
     struct fw_failure why = {0};
-    struct object *object, *debug = NULL;
+    struct object *object;
+    struct debug_files *files = NULL;
     fw_error error = object_open(path, &object, &why);
     if (error != FW_OK) {
         cli_error("%s", why.message);
@@ -118,17 +133,25 @@ static int convert(const char *path, const struct options *options)
     uint8_t *bytes = NULL;
     size_t size = 0;
     struct convert_report report;
-    error = symmap_convert(object, debug, NULL, &convert_options, &bytes, &size, &report, &why);
+    const struct debug_find_options find = {
+        .debuginfod = true, .progress = show, .context = &progress};
+    error = debug_files_find(object, path, &find, &files, &why);
+    if (error == FW_OK)
+        error = symmap_convert(object, files->debug, &files->companions, &convert_options, &bytes,
+                               &size, &report, &why);
     if (error == FW_OK)
         error = symmap_save(options->output, bytes, size, &why);
     progress_end(&progress);
     clock_gettime(CLOCK_MONOTONIC, &end);
     if (error != FW_OK)
         cli_error("%s", why.message);
-    else if (!options->quiet)
+    if (files && !options->quiet)
+        tell_files(path, object, files);
+    if (error == FW_OK && !options->quiet)
         tell(options->output, &report, size,
              (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9);
     free(bytes);
+    debug_files_close(files);
     object_close(object);
     return (int)cli_exit_for(error);
 }

@@ -1,6 +1,8 @@
 /* framewalk COMMAND: finds the command. Its arguments are the command's own business. */
 #include "cli/cli.h"
+#include "cli/convert.h"
 #include "cli/dump.h"
+#include "cli/symbolicate.h"
 #include "object/codecs.h"
 
 #include <string.h>
@@ -18,6 +20,10 @@ static int help_main(int argc, char **argv);
 static const struct command commands[] = {
     {"dump", "PID|CORE", "stacks of all threads of a process or a core file", dump_main,
      dump_usage},
+    {"symbolicate", "FILE [ADDRESS...]",
+     "addresses or a crash report to functions, files and lines", symbolicate_main,
+     symbolicate_usage},
+    {"convert", "FILE", "a debug file to a symbol map", convert_main, convert_usage},
     {"help", "[COMMAND]", "what a command does and takes", help_main, NULL},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -28,7 +34,7 @@ static void usage(FILE *to)
           "Tells what every thread of a program is doing, who called what, and why it hangs.\n\n",
           to);
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(to, "  %-6s %-11s %s\n", commands[i].name, commands[i].arguments,
+        fprintf(to, "  %-11s %-17s %s\n", commands[i].name, commands[i].arguments,
                 commands[i].summary);
     fputs("\nframewalk COMMAND --help says more; so does man framewalk.\n", to);
 }

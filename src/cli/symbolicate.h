@@ -53,7 +53,7 @@ struct symbolicate_printer {
     bool is_64;
 };
 void symbolicate_print(struct symbolicate_printer *printer, uint64_t given,
-                       const struct fw_symbol *symbol);
+                       const struct fw_resolved *symbol);
 
 int symbolicate_main(int argc, char **argv);
 void symbolicate_usage(FILE *to);

@@ -22,7 +22,7 @@ static const char *shown_name(const struct symbolicate_printer *p, const struct 
 /* The frames to show: all of them, or without inlined ones the outermost function. That one's line
  * is where the innermost inlined call sits in it. */
 static const struct fw_symbol_frame *frames_of(const struct symbolicate_printer *p,
-                                               const struct fw_symbol *symbol, size_t *count)
+                                               const struct fw_resolved *symbol, size_t *count)
 {
     *count = symbol->frame_count;
     if (p->options->inlines || *count == 0)
@@ -34,7 +34,7 @@ static const struct fw_symbol_frame *frames_of(const struct symbolicate_printer 
 
 /* addr2line prints the innermost place of an address when it does not expand inlined calls. */
 static void print_addr2line(struct symbolicate_printer *p, uint64_t given,
-                            const struct fw_symbol *symbol)
+                            const struct fw_resolved *symbol)
 {
     const struct symbolicate_options *o = p->options;
     FILE *to = p->style.to;
@@ -72,7 +72,7 @@ static void print_atos_frame(struct symbolicate_printer *p, const struct fw_symb
 }
 
 static void print_atos(struct symbolicate_printer *p, uint64_t given,
-                       const struct fw_symbol *symbol)
+                       const struct fw_resolved *symbol)
 {
     const struct symbolicate_options *o = p->options;
     FILE *to = p->style.to;
@@ -89,7 +89,8 @@ static void print_atos(struct symbolicate_printer *p, uint64_t given,
     fputs(o->inlines ? "\n\n" : "\n", to);
 }
 
-static void print_own(struct symbolicate_printer *p, uint64_t given, const struct fw_symbol *symbol)
+static void print_own(struct symbolicate_printer *p, uint64_t given,
+                      const struct fw_resolved *symbol)
 {
     struct style *style = &p->style;
     style_print(style, STYLE_DIM, "0x%0*" PRIx64, p->is_64 ? 16 : 8, given);
@@ -159,7 +160,7 @@ static json_t *json_frame(const struct symbolicate_printer *p, const struct fw_s
 }
 
 static void print_json(struct symbolicate_printer *p, uint64_t given,
-                       const struct fw_symbol *symbol)
+                       const struct fw_resolved *symbol)
 {
     json_t *line = json_object(), *list = json_array();
     char text[24];
@@ -176,7 +177,7 @@ static void print_json(struct symbolicate_printer *p, uint64_t given,
 }
 
 void symbolicate_print(struct symbolicate_printer *printer, uint64_t given,
-                       const struct fw_symbol *symbol)
+                       const struct fw_resolved *symbol)
 {
     switch (printer->options->manner) {
     case MANNER_ADDR2LINE: print_addr2line(printer, given, symbol); break;

@@ -112,9 +112,9 @@ static uint8_t slot_of(uint64_t tag, uint64_t attribute)
     case DW_TAG_interface_type:
     case DW_TAG_enumeration_type:
     case DW_TAG_namespace:
-    case DW_TAG_module:
+    case DW_TAG_module: /* for the scopes of names */
         return attribute == DW_AT_name              ? SLOT_NAME
-               : attribute == DW_AT_abstract_origin ? SLOT_ORIGIN /* extension namespaces, LTO */
+               : attribute == DW_AT_abstract_origin ? SLOT_ORIGIN
                : attribute == DW_AT_specification   ? SLOT_SPECIFICATION
                                                     : SLOT_NONE;
     default: return SLOT_NONE;
@@ -134,6 +134,8 @@ static uint8_t kind_of(uint64_t tag, bool children, bool code, bool declares)
     case DW_TAG_structure_type:
     case DW_TAG_union_type:
     case DW_TAG_interface_type: return children ? DIE_TYPE : DIE_LEAF;
+    case DW_TAG_array_type:
+    case DW_TAG_subroutine_type:
     case DW_TAG_enumeration_type: return children ? DIE_JUMP : DIE_LEAF;
     default: return children ? DIE_ENTER : DIE_LEAF;
     }
@@ -163,7 +165,7 @@ static bool compile_attribute(struct compiler *c, struct abbrev *a, uint64_t att
     uint8_t slot = shape.width > 8 ? SLOT_NONE : slot_of(a->tag, attribute);
     if (form == DW_FORM_implicit_const && (constant > INT32_MAX || constant < INT32_MIN))
         slot = SLOT_NONE;
-    if (attribute == DW_AT_sibling && !shape.variable && shape.width <= 8) {
+    if (attribute == DW_AT_sibling && form >= DW_FORM_ref1 && form <= DW_FORM_ref8) {
         a->sibling = 1; /* made right at the end */
         a->sibling_width = shape.width;
     } else if (a->sibling) {
@@ -270,7 +272,9 @@ static bool distribute(struct compiler *c, struct abbrev_table *table)
     return true;
 }
 
-static struct abbrev_table *compile(const struct dwarf_file *file, const struct abbrev_slot *slot)
+/* Everything, or up to the declaration of the code `last` when that is not 0. */
+static struct abbrev_table *compile(const struct dwarf_file *file, const struct abbrev_slot *slot,
+                                    uint64_t last)
 {
     struct span data = file->section[SECTION_ABBREV];
     struct compiler c = {.slot = slot};
@@ -278,15 +282,22 @@ static struct abbrev_table *compile(const struct dwarf_file *file, const struct 
     struct abbrev_table *table = calloc(1, sizeof *table);
     if (!table)
         return NULL;
-    while (compile_one(&c))
-        ;
+    /* Tables do not overlap in files that mean well; in others the sum of them all is bounded. */
+    uint64_t used = atomic_load(&file->abbrev_used), limit = (uint64_t)data.size * 8 + 65536;
+    while (used + reader_offset(&c.r) - slot->offset < limit && compile_one(&c))
+        if (last && c.all[c.count - 1].code == last)
+            break;
+    atomic_fetch_add(&((struct dwarf_file *)(uintptr_t)file)->abbrev_used,
+                     reader_offset(&c.r) - (c.r.failed ? 0 : slot->offset));
     if (c.r.failed) {
         table->broken.code = FW_ERR_TRUNCATED;
         table->broken.place = reader_offset(&c.r);
         snprintf(table->broken.message, sizeof table->broken.message,
                  "the abbreviations at 0x%llx are cut off", (unsigned long long)slot->offset);
     }
-    if (c.no_memory || !distribute(&c, table)) {
+    /* There is always a step, so that steps + 0 is a place. */
+    if (c.no_memory || !array_room(&c.steps, &c.step_capacity, c.step_count, sizeof *c.steps) ||
+        !distribute(&c, table)) {
         free(c.all);
         free(c.steps);
         free(table);
@@ -312,7 +323,7 @@ const struct abbrev_table *abbrev_table_of(const struct unit *unit)
     struct abbrev_table *table = atomic_load_explicit(&slot->table, memory_order_acquire);
     if (table)
         return table;
-    struct abbrev_table *made = compile(unit->file, slot);
+    struct abbrev_table *made = compile(unit->file, slot, 0);
     if (!made)
         return NULL;
     if (atomic_compare_exchange_strong_explicit(&slot->table, &table, made, memory_order_acq_rel,
@@ -320,6 +331,11 @@ const struct abbrev_table *abbrev_table_of(const struct unit *unit)
         return made;
     abbrev_table_free(made); /* another thread was first */
     return table;
+}
+
+struct abbrev_table *abbrev_table_for(const struct unit *unit, uint64_t code)
+{
+    return compile(unit->file, unit->abbrevs, code);
 }
 
 const struct abbrev *abbrev_sparse(const struct abbrev_table *table, uint64_t code)

@@ -3,7 +3,10 @@
  */
 #include "dwarf/walk.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static bool index_code_units(struct dwarf *dwarf)
 {
@@ -26,6 +29,34 @@ static fw_error no_memory(struct fw_failure *why)
     return FW_ERR_MEMORY;
 }
 
+static fw_error nothing_there(const struct dwarf_file *file, struct fw_failure *why)
+{
+    fw_error code = file->broken.code == FW_OK ? FW_ERR_NOT_FOUND : file->broken.code;
+    if (why && file->broken.code != FW_OK)
+        *why = file->broken;
+    else if (why) {
+        *why = (struct fw_failure){.code = code};
+        snprintf(why->message, sizeof why->message, "%s: no DWARF", object_label(file->object));
+    }
+    return code;
+}
+
+static fw_error open_supplementary(struct dwarf *dwarf, struct fw_failure *why)
+{
+    struct object *object = dwarf->companions.supplementary;
+    if (!object)
+        return FW_OK;
+    struct dwarf_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return no_memory(why);
+    fw_error error = dwarf_file_open(file, dwarf, object, ROLE_SUPPLEMENTARY, why);
+    if (error == FW_OK)
+        dwarf->supplementary = file;
+    else
+        free(file);
+    return error == FW_ERR_MEMORY ? error : FW_OK; /* without it some names are missing */
+}
+
 fw_error dwarf_open(struct object *object, const struct dwarf_companions *companions,
                     struct dwarf **result, struct fw_failure *why)
 {
@@ -35,8 +66,14 @@ fw_error dwarf_open(struct object *object, const struct dwarf_companions *compan
     if (companions)
         dwarf->companions = *companions;
     pthread_mutex_init(&dwarf->lock, NULL);
-    fw_error error = dwarf_file_open(&dwarf->main, dwarf, object, false, why);
-    if (error == FW_OK && !index_code_units(dwarf))
+    fw_error error = dwarf_file_open(&dwarf->main, dwarf, object, ROLE_MAIN, why);
+    if (error == FW_OK && !dwarf->main.unit_count)
+        error = nothing_there(&dwarf->main, why);
+    if (error == FW_OK)
+        error = open_supplementary(dwarf, why);
+    if (error == FW_OK)
+        error = dwarf_split_open(dwarf, why);
+    if (error == FW_OK && (!index_code_units(dwarf) || !dwarf_aranges_open(dwarf)))
         error = no_memory(why);
     if (error != FW_OK) {
         dwarf_close(dwarf);
@@ -50,7 +87,12 @@ void dwarf_close(struct dwarf *dwarf)
 {
     if (!dwarf)
         return;
+    dwarf_split_close(dwarf);
+    if (dwarf->supplementary)
+        dwarf_file_close(dwarf->supplementary);
+    free(dwarf->supplementary);
     dwarf_file_close(&dwarf->main);
+    free(dwarf->aranges);
     free(dwarf->code_units);
     pthread_mutex_destroy(&dwarf->lock);
     free(dwarf);
@@ -106,27 +148,63 @@ static void set_line_input(const struct view *view, const struct dwarf_options *
                                              .code_count = options->code_count};
 }
 
+/* What of the problems of indexing belongs to this read: told with the first unit. */
+static void tell_index(const struct dwarf *dwarf, size_t unit, struct dwarf_problems *problems)
+{
+    const struct dwarf_file *file = &dwarf->main;
+    if (unit || file->broken.code == FW_OK || !problems)
+        return;
+    if (!problems->count[DWARF_PROBLEM_UNIT]++)
+        problems->first[DWARF_PROBLEM_UNIT] = file->broken;
+}
+
 fw_error dwarf_unit_read(const struct dwarf *dwarf, size_t unit,
                          const struct dwarf_options *options, struct arena *arena,
                          struct dwarf_unit *result, struct dwarf_problems *problems)
 {
     *result = (struct dwarf_unit){0};
-    struct view view;
-    if (!view_open(&view, code_unit(dwarf, unit), NULL))
+    struct view own, other, *view = &own;
+    const struct unit *split;
+    tell_index(dwarf, unit, problems);
+    if (!view_open(&own, code_unit(dwarf, unit), NULL) ||
+        !dwarf_split_find(own.unit, own.root, &split, problems))
         return FW_ERR_MEMORY;
-    const struct unit_root *root = view.root;
-    result->name = root->name;
-    result->comp_dir = root->comp_dir;
-    result->producer = root->producer;
-    result->language = root->language;
-    set_line_input(&view, options, result);
+    const struct unit_root *root = own.root, *inner = root;
+    if (split) {
+        if (!view_open(&other, split, &own))
+            return FW_ERR_MEMORY;
+        view = &other;
+        inner = other.root;
+    }
+    result->name = inner->name ? inner->name : root->name;
+    result->comp_dir = root->comp_dir ? root->comp_dir : inner->comp_dir;
+    result->producer = inner->producer ? inner->producer : root->producer;
+    result->language = inner->language;
+    set_line_input(&own, options, result);
     struct subjects subjects;
-    if (!subjects_begin(&subjects, &view, arena, problems) ||
-        !walk_unit(&view, options, arena, &subjects, result, problems))
+    if (!subjects_begin(&subjects, view, arena, problems) ||
+        !walk_unit(view, options, arena, &subjects, result, problems) ||
+        !subjects_qualify(&subjects))
         return FW_ERR_MEMORY;
     result->subjects = subjects.items;
     result->subject_count = subjects.count;
     return FW_OK;
+}
+
+/* Entries of one list of a unit's ranges: more than any linker makes, less than a lie can. */
+enum { UNIT_RANGES = 1 << 20 };
+
+static bool read_root_ranges(struct range_reader *reader, struct view *view)
+{
+    if (!view_open_root(view, view->unit))
+        return false;
+    const struct unit_root *root = view->root;
+    if (root->has_ranges)
+        range_read_list(reader, view, root->ranges_form, root->ranges, view->unit->first_die);
+    else if (root->has_low_pc && root->has_high_pc)
+        range_add(reader, view, root->low_pc,
+                  root->high_is_length ? root->low_pc + root->high_pc : root->high_pc);
+    return true;
 }
 
 fw_error dwarf_unit_ranges(const struct dwarf *dwarf, size_t unit,
@@ -136,16 +214,12 @@ fw_error dwarf_unit_ranges(const struct dwarf *dwarf, size_t unit,
     struct view view;
     *ranges = NULL;
     *count = 0;
-    if (!view_open(&view, code_unit(dwarf, unit), NULL))
-        return FW_ERR_MEMORY;
     struct range_list list = {.arena = arena};
-    struct range_reader reader = {.options = options, .list = &list};
-    const struct unit_root *root = view.root;
-    if (root->has_ranges)
-        range_read_list(&reader, &view, root->ranges_form, root->ranges, view.unit->first_die);
-    else if (root->has_low_pc && root->has_high_pc)
-        range_add(&reader, &view, root->low_pc,
-                  root->high_is_length ? root->low_pc + root->high_pc : root->high_pc);
+    struct range_reader reader = {.options = options, .budget = UNIT_RANGES, .list = &list};
+    view_begin(&view, code_unit(dwarf, unit), NULL);
+    aranges_read(&reader, &view);
+    if (list.count == 0 && !reader.no_memory && !read_root_ranges(&reader, &view))
+        return FW_ERR_MEMORY;
     if (reader.no_memory)
         return FW_ERR_MEMORY;
     *ranges = list.items;
@@ -153,8 +227,22 @@ fw_error dwarf_unit_ranges(const struct dwarf *dwarf, size_t unit,
     return FW_OK;
 }
 
+/* Whole pages only: what shares one with a neighbour stays. */
+static void give_back(const struct unit *unit)
+{
+    const uint8_t *data = dwarf_unit_section(unit).data + unit->header.offset;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t lo = ((uintptr_t)data + page - 1) / page * page;
+    uintptr_t hi = ((uintptr_t)data + (uintptr_t)unit->header.size) / page * page;
+    if (lo < hi && object_maps(unit->file->object, (const void *)lo, hi - lo))
+        (void)madvise((void *)lo, hi - lo, MADV_DONTNEED);
+}
+
 void dwarf_unit_done(const struct dwarf *dwarf, size_t unit)
 {
-    (void)dwarf;
-    (void)unit;
+    const struct unit *own = code_unit(dwarf, unit);
+    struct unit_root *root = atomic_load(&((struct unit *)(uintptr_t)own)->root);
+    give_back(own);
+    if (root && atomic_load(&root->split_known) && root->split)
+        give_back(root->split);
 }

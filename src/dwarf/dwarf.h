@@ -75,8 +75,7 @@ struct dwarf_inline { /* DW_TAG_inlined_subroutine, pre-order within its functio
 };
 
 struct dwarf_call {   /* DW_TAG_call_site, DW_TAG_GNU_call_site */
-    uint64_t pc;      /* return address; of a tail call DW_AT_call_pc, or the return address if only
-                         that is known (GNU) */
+    uint64_t pc;      /* return address; of a tail call an address inside the jump */
     uint32_t subject; /* what is called; DWARF_NONE: indirect */
     bool tail;
 };
@@ -96,7 +95,7 @@ struct dwarf_function { /* DW_TAG_subprogram with code */
 struct dwarf_unit { /* everything is in the arena or in the sections */
     const char *name, *comp_dir, *producer;
     uint32_t language;           /* DW_LANG_*, 0 unknown */
-    struct object_range *ranges; /* the unit's and its functions' ranges, and inlines' */
+    struct object_range *ranges; /* of its functions and inlined calls */
     size_t range_count;
     struct dwarf_function *functions;
     size_t function_count;

@@ -19,10 +19,23 @@ static const char *const names[SECTION_COUNT] = {
     [SECTION_TU_INDEX] = "tu_index",
 };
 
-static bool only_without_dwo(unsigned section) /* never has a .dwo form */
+enum { NOT_READ = 0, PLAIN, DWO };
+
+/* How a section is called in files of a role. */
+static int form_of(enum dwarf_role role, unsigned section)
 {
-    return section == SECTION_ADDR || section == SECTION_ARANGES || section == SECTION_LINE_STR ||
-           section == SECTION_RANGES || section == SECTION_CU_INDEX || section == SECTION_TU_INDEX;
+    switch (section) {
+    case SECTION_INFO:
+    case SECTION_TYPES:
+    case SECTION_ABBREV:
+    case SECTION_STR:
+    case SECTION_STR_OFFSETS: return role == ROLE_DWO ? DWO : PLAIN;
+    case SECTION_RNGLISTS: return role == ROLE_DWO ? DWO : role == ROLE_MAIN ? PLAIN : NOT_READ;
+    case SECTION_LINE_STR: return role == ROLE_DWO ? NOT_READ : PLAIN;
+    case SECTION_CU_INDEX:
+    case SECTION_TU_INDEX: return role == ROLE_DWO ? PLAIN : NOT_READ;
+    default: return role == ROLE_MAIN ? PLAIN : NOT_READ;
+    }
 }
 
 /* Cut behind the last NUL: any offset inside then begins a string that ends. */
@@ -32,13 +45,15 @@ static void cut_strings(struct span *strings)
         strings->size--;
 }
 
-static fw_error load_sections(struct dwarf_file *file, struct fw_failure *why)
+static fw_error load_sections(struct dwarf_file *file, enum dwarf_role role, struct fw_failure *why)
 {
     for (unsigned i = 0; i < SECTION_COUNT; i++) {
         struct fw_failure ignored;
-        bool dwo = file->dwo && !only_without_dwo(i);
+        int form = form_of(role, i);
+        if (form == NOT_READ)
+            continue;
         fw_error error =
-            object_debug_section(file->object, names[i], dwo, &file->section[i], &ignored);
+            object_debug_section(file->object, names[i], form == DWO, &file->section[i], &ignored);
         if (error == FW_ERR_MEMORY || (error != FW_OK && error != FW_ERR_NOT_FOUND &&
                                        (i == SECTION_INFO || i == SECTION_ABBREV))) {
             if (why)
@@ -245,21 +260,29 @@ static bool index_abbrevs(struct dwarf_file *file)
 }
 
 fw_error dwarf_file_open(struct dwarf_file *file, struct dwarf *dwarf, struct object *object,
-                         bool dwo, struct fw_failure *why)
+                         enum dwarf_role role, struct fw_failure *why)
 {
-    *file = (struct dwarf_file){.dwarf = dwarf, .object = object, .dwo = dwo};
+    *file = (struct dwarf_file){.dwarf = dwarf,
+                                .object = object,
+                                .dwo = role == ROLE_DWO,
+                                .mark = role == ROLE_SUPPLEMENTARY ? (uint64_t)1 << 62 : 0};
     file->swap = object_is_big_endian(object) != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-    fw_error error = load_sections(file, why);
+    fw_error error = load_sections(file, role, why);
     if (error != FW_OK)
         return error;
     struct indexer x = {.file = file};
     bool good = index_section(&x, SECTION_INFO);
     file->info_count = file->unit_count;
-    good =
-        good && index_section(&x, SECTION_TYPES) && index_signatures(file) && index_abbrevs(file);
+    good = good && index_section(&x, SECTION_TYPES);
+    if (good && file->dwo)
+        dwarf_package_read(file);
+    good = good && index_abbrevs(file) && (!file->dwo || dwarf_split_sign(file)) &&
+           index_signatures(file);
     if (good)
         return FW_OK;
     dwarf_file_close(file);
+    if (why)
+        *why = (struct fw_failure){.code = FW_ERR_MEMORY, .message = "out of memory"};
     return FW_ERR_MEMORY;
 }
 

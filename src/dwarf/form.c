@@ -1,5 +1,5 @@
 /* See form.h. The general path for every form; the walk has short cuts for the usual ones. */
-#include "dwarf/form.h"
+#include "dwarf/die_walk.h"
 
 enum { INDIRECT_LIMIT = 4 };
 
@@ -165,6 +165,14 @@ enum form_result die_read(const struct view *view, const struct abbrev *abbrev, 
         return FORM_TRUNCATED;
     die->end = at + reader_offset(&r);
     return FORM_OK;
+}
+
+uint64_t die_skip_carefully(const struct view *view, const struct abbrev *abbrev, uint64_t at,
+                            enum form_result *why)
+{
+    struct die die;
+    *why = die_read(view, abbrev, at, &die);
+    return *why == FORM_OK ? die.end : 0;
 }
 
 bool die_at(const struct view *view, uint64_t offset, struct die *die)

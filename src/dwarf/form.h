@@ -50,8 +50,6 @@ enum form_result { FORM_OK = 0, FORM_TRUNCATED, FORM_UNKNOWN };
 /* The attributes from section offset `at` on; `die->end` is set. Never reads past the unit. */
 enum form_result die_read(const struct view *view, const struct abbrev *abbrev, uint64_t at,
                           struct die *die);
-enum { FAST_SLACK = 16 }; /* bytes behind the place where a code may be read without looking */
-
 /* The DIE at a section offset inside the unit. False when there is none that can be read. */
 bool die_at(const struct view *view, uint64_t offset, struct die *die);
 

@@ -42,12 +42,6 @@ struct abbrev_slot {
     _Atomic(struct abbrev_table *) table;
 };
 
-/* What a package says belongs to one unit: the part of a section that the unit's offsets count in.
- * All of the section outside of packages. */
-struct contribution {
-    uint64_t offset, size;
-};
-
 struct unit {
     struct dwarf_unit_header header;
     const struct dwarf_file *file;
@@ -56,7 +50,8 @@ struct unit {
     uint64_t type_die;     /* section offset of the type that a type unit is about */
     uint64_t abbrev_start; /* of its abbreviations, in .debug_abbrev */
     struct abbrev_slot *abbrevs;
-    struct contribution line, str_offsets, rnglists;
+    uint64_t str_offsets_start, rnglists_start; /* of the unit's parts of sections in a package */
+    bool packaged;                              /* a row of a package's index is about it */
     _Atomic(struct unit_root *) root;
 };
 
@@ -74,7 +69,8 @@ struct dwarf_file {
     size_t signed_count;
     struct abbrev_slot *slots;
     size_t slot_count;
-    struct fw_failure broken; /* where indexing the units stopped; code FW_OK: nowhere */
+    _Atomic(uint64_t) abbrev_used; /* bytes of .debug_abbrev compiled so far */
+    struct fw_failure broken;      /* where indexing the units stopped; code FW_OK: nowhere */
 };
 
 struct dwarf {
@@ -87,9 +83,9 @@ struct dwarf {
     struct aranges_set *aranges; /* ascending by unit */
     size_t aranges_count;
     struct dwarf_companions companions;
-    pthread_mutex_t lock;          /* over `loose` and calls of companions.find_dwo */
-    struct loose_dwo *loose;       /* .dwo files opened so far */
-    size_t loose_count, loose_cap; /* of it */
+    pthread_mutex_t lock;      /* over `loose` and calls of companions.find_dwo */
+    struct dwarf_file **loose; /* .dwo files opened so far */
+    size_t loose_count, loose_capacity;
 };
 
 /* The attributes of a unit's first DIE, resolved. Strings lie in the sections; "" never NULL only
@@ -106,9 +102,10 @@ struct unit_root {
     uint16_t ranges_form;
     bool has_stmt_list, has_low_pc, has_high_pc, high_is_length, has_ranges, has_dwo_id;
     bool has_addr_base, has_children;
-    bool broken;              /* the first DIE cannot be read */
-    _Atomic(int) split_state; /* 0: not looked for yet; 1: looked for */
-    const struct unit *split; /* the unit that a skeleton stands for; NULL: none */
+    bool broken;               /* the first DIE cannot be read */
+    _Atomic(bool) split_known; /* the two below stand */
+    bool split_other;          /* the .dwo that was found is another one */
+    const struct unit *split;  /* the unit that a skeleton stands for; NULL: none */
 };
 
 /* ---- problems.c ---- */
@@ -119,13 +116,38 @@ dwarf_problem_note(struct dwarf_problems *problems, enum dwarf_problem category,
 
 /* ---- file.c: sections and unit headers of one file ---- */
 
+enum dwarf_role { ROLE_MAIN = 0, ROLE_DWO, ROLE_SUPPLEMENTARY };
+
 fw_error dwarf_file_open(struct dwarf_file *file, struct dwarf *dwarf, struct object *object,
-                         bool dwo, struct fw_failure *why);
+                         enum dwarf_role role, struct fw_failure *why);
 void dwarf_file_close(struct dwarf_file *file);
 /* The unit that holds a section offset; NULL when none does. */
 const struct unit *dwarf_unit_at(const struct dwarf_file *file, bool types, uint64_t offset);
 /* The type unit, or the compile unit, of a signature; NULL when there is none. */
 const struct unit *dwarf_unit_signed(const struct dwarf_file *file, bool type, uint64_t signature);
+
+/* ---- split.c ---- */
+
+/* Opens the .dwo sections inside of the main file and the package, as far as there are any. */
+fw_error dwarf_split_open(struct dwarf *dwarf, struct fw_failure *why);
+void dwarf_split_close(struct dwarf *dwarf);
+/* package.c: takes over what a package's indexes say of its units. */
+void dwarf_package_read(struct dwarf_file *file);
+/* Gives .dwo units before version 5 their dwo_id as signature. False: memory ran out. */
+bool dwarf_split_sign(struct dwarf_file *file);
+/* The unit that a skeleton stands for, in *split; NULL when `unit` is none, or it is not to be had,
+ * which is told. False: memory ran out. Thread-safe. */
+bool dwarf_split_find(const struct unit *unit, const struct unit_root *root,
+                      const struct unit **split, struct dwarf_problems *problems);
+
+/* ---- aranges.c ---- */
+
+struct aranges_set { /* one set of .debug_aranges, without its header */
+    const struct unit *unit;
+    uint64_t offset, end;
+    uint8_t address_size;
+};
+bool dwarf_aranges_open(struct dwarf *dwarf); /* false: memory ran out */
 
 static inline struct span dwarf_unit_section(const struct unit *unit)
 {

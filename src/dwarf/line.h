@@ -28,7 +28,9 @@ struct dwarf_sequence { /* covers [lo, hi) */
 };
 
 /* A path is the first that is absolute of name, directory/name, comp_dir/directory/name. The parts
- * point into the sections; an empty part is "". POSIX and Windows spellings of absolute count. */
+ * point into the sections; a part that is not needed is "" (comp_dir also where directory is the
+ * compilation directory as the table itself has it, which may be relative). POSIX and Windows
+ * spellings of absolute count. */
 struct dwarf_file_name {
     const char *comp_dir, *directory, *name;
 };

@@ -91,7 +91,10 @@ bool line_add_file(const struct dwarf_line_input *input, struct arena *arena,
         header->file_capacity = capacity;
     }
     const char *in = directory < header->directory_count ? header->directories[directory] : "";
-    lines->files[lines->file_count++] = file_name(input->comp_dir, in, name);
+    /* Version 5 writes the compilation directory out as directory 0: it may be a relative one, and
+     * must not stand in front of itself. */
+    bool is_comp_dir = lines->version >= 5 && directory == 0 && header->directory_count;
+    lines->files[lines->file_count++] = file_name(is_comp_dir ? NULL : input->comp_dir, in, name);
     return true;
 }
 

@@ -207,9 +207,10 @@ static uint32_t make(struct subjects *s, struct die_place place)
     }
     subject.die = identity(&end);
     s->items[s->count] = subject;
-    s->places[s->count] = (struct subject_place){end.unit, end.offset,
-                                                 subject.name && !subject.linkage &&
-                                                     is_c_plus_plus(view->root->language)};
+    /* Units that dwz made do not say a language: then it is that of who refers to them. */
+    uint32_t language = view->root->language ? view->root->language : s->view->root->language;
+    s->places[s->count] = (struct subject_place){
+        end.unit, end.offset, subject.name && !subject.linkage && is_c_plus_plus(language)};
     return (uint32_t)s->count++;
 }
 

@@ -55,6 +55,16 @@ static void bad_list(struct range_reader *reader, const struct view *view, uint6
                        "%s at 0x%llx", what, (unsigned long long)offset);
 }
 
+static bool spend(struct range_reader *reader, const struct view *view, uint64_t die)
+{
+    if (reader->budget) {
+        reader->budget--;
+        return true;
+    }
+    bad_list(reader, view, die, "more ranges than a unit of its size can have, in the list", 0);
+    return false;
+}
+
 /* .debug_ranges, before version 5: pairs relative to a base. */
 static void read_old(struct range_reader *reader, const struct view *view, uint64_t offset,
                      uint64_t die)
@@ -63,7 +73,7 @@ static void read_old(struct range_reader *reader, const struct view *view, uint6
     struct reader r = reader_at(data.data, data.size, offset);
     r.swap = view->swap;
     uint64_t base = view->low_pc, all = highest_address(view);
-    for (;;) {
+    while (spend(reader, view, die)) {
         uint64_t lo = reader_uint(&r, view->address_size), hi = reader_uint(&r, view->address_size);
         if (r.failed) {
             bad_list(reader, view, die, "a range list is cut off", offset);
@@ -150,8 +160,8 @@ void range_read_list(struct range_reader *reader, const struct view *view, uint1
         read_old(reader, view, view->ranges_base + value, die);
         return;
     }
-    uint64_t offset = value;
-    if (form == DW_FORM_rnglistx ? !list_index(view, value, &offset) : false) {
+    uint64_t offset = view->unit->rnglists_start + value;
+    if (form == DW_FORM_rnglistx && !list_index(view, value, &offset)) {
         bad_list(reader, view, die, "no such range list", value);
         return;
     }
@@ -159,7 +169,7 @@ void range_read_list(struct range_reader *reader, const struct view *view, uint1
     struct reader r = reader_at(data.data, data.size, offset);
     r.swap = view->swap;
     uint64_t base = view->low_pc;
-    while (!r.failed && read_entry(reader, view, &r, &base, die))
+    while (!r.failed && spend(reader, view, die) && read_entry(reader, view, &r, &base, die))
         ;
     if (r.failed)
         bad_list(reader, view, die, "a range list is cut off", offset);

@@ -19,7 +19,8 @@ struct range_list { /* grows in an arena: what it grew out of is left there */
 struct range_reader {
     const struct dwarf_options *options;
     struct dwarf_problems *problems;
-    size_t last; /* the code range that the last one was found in */
+    size_t last;     /* the code range that the last one was found in */
+    uint64_t budget; /* entries of lists that may still be read: lists may be shared */
     struct range_list *list;
     bool no_memory;
 };
@@ -31,5 +32,8 @@ void range_read_list(struct range_reader *reader, const struct view *view, uint1
                      uint64_t value, uint64_t die);
 /* Appends those of a DIE: DW_AT_ranges before low and high. */
 void range_read_die(struct range_reader *reader, const struct view *view, const struct die *die);
+
+/* aranges.c: appends what .debug_aranges says of the unit. */
+void aranges_read(struct range_reader *reader, const struct view *view);
 
 #endif

@@ -21,15 +21,15 @@ static const char *text(const struct view *view, const struct die *die, enum die
 static void read_bases(struct view *view, const struct die *die, struct unit_root *root)
 {
     const struct unit *unit = view->unit;
-    root->str_offsets_base = die_has(die, SLOT_STR_OFFSETS_BASE)
-                                 ? die->value[SLOT_STR_OFFSETS_BASE]
-                                 : unit->str_offsets.offset + header_size(view, 0, 8, 16);
+    root->str_offsets_base = unit->str_offsets_start + (die_has(die, SLOT_STR_OFFSETS_BASE)
+                                                            ? die->value[SLOT_STR_OFFSETS_BASE]
+                                                            : header_size(view, 0, 8, 16));
     root->has_addr_base = die_has(die, SLOT_ADDR_BASE);
     root->addr_base =
         root->has_addr_base ? die->value[SLOT_ADDR_BASE] : header_size(view, 0, 8, 16);
-    root->rnglists_base = die_has(die, SLOT_RNGLISTS_BASE)
-                              ? die->value[SLOT_RNGLISTS_BASE]
-                              : unit->rnglists.offset + header_size(view, 0, 12, 20);
+    root->rnglists_base =
+        unit->rnglists_start + (die_has(die, SLOT_RNGLISTS_BASE) ? die->value[SLOT_RNGLISTS_BASE]
+                                                                 : header_size(view, 0, 12, 20));
     if (die_has(die, SLOT_GNU_RANGES_BASE))
         root->ranges_base = die->value[SLOT_GNU_RANGES_BASE];
     view->str_offsets_base = root->str_offsets_base;
@@ -102,7 +102,7 @@ static const struct unit_root *root_of(struct view *view)
     return root;
 }
 
-bool view_open(struct view *view, const struct unit *unit, const struct view *skeleton)
+void view_begin(struct view *view, const struct unit *unit, const struct view *skeleton)
 {
     const struct dwarf_unit_header *h = &unit->header;
     *view = (struct view){.unit = unit,
@@ -115,24 +115,49 @@ bool view_open(struct view *view, const struct unit *unit, const struct view *sk
                           .offset_size = h->offset_size,
                           .swap = unit->file->swap,
                           .address_file = skeleton ? skeleton->file : unit->file};
-    view->abbrevs = abbrev_table_of(unit);
-    if (!view->abbrevs)
-        return false;
     if (skeleton)
         view->addr_base = skeleton->addr_base;
+}
+
+static bool take_root(struct view *view, const struct view *skeleton)
+{
     const struct unit_root *root = root_of(view);
     if (!root)
         return false;
     view->root = root;
     view->str_offsets_base = root->str_offsets_base;
     view->rnglists_base = root->rnglists_base;
-    view->ranges_base = root->ranges_base;
     view->low_pc = root->low_pc;
     if (root->has_addr_base || !skeleton)
         view->addr_base = root->addr_base;
     if (skeleton) {
         view->low_pc = skeleton->root->low_pc;
-        view->ranges_base = skeleton->root->ranges_base;
+        view->ranges_base = skeleton->root->ranges_base; /* counts in the split unit alone */
     }
     return true;
+}
+
+bool view_open(struct view *view, const struct unit *unit, const struct view *skeleton)
+{
+    view_begin(view, unit, skeleton);
+    view->abbrevs = abbrev_table_of(unit);
+    return view->abbrevs && take_root(view, skeleton);
+}
+
+bool view_open_root(struct view *view, const struct unit *unit)
+{
+    view_begin(view, unit, NULL);
+    struct abbrev_table *table = NULL;
+    if (!atomic_load_explicit(&unit->abbrevs->table, memory_order_acquire) &&
+        !atomic_load_explicit(&((struct unit *)(uintptr_t)unit)->root, memory_order_acquire)) {
+        struct span info = dwarf_unit_section(unit);
+        struct reader r = reader_at(info.data, info.size, unit->first_die);
+        uint64_t code = reader_uleb(&r);
+        table = r.failed || code == 0 ? NULL : abbrev_table_for(unit, code);
+    }
+    view->abbrevs = table ? table : abbrev_table_of(unit);
+    bool opened = view->abbrevs && take_root(view, NULL);
+    view->abbrevs = NULL;
+    abbrev_table_free(table);
+    return opened;
 }

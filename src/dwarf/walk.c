@@ -14,14 +14,19 @@
  * other.
  */
 #include "dwarf/walk.h"
+#include "dwarf/die_walk.h"
 
 enum {
     DEPTH_LIMIT = 1024,
+    RANGES_FOR_ALL = 4096,
     LATER_LIMIT = 64 /* functions nested in functions nested in functions */
 };
 
 struct context { /* what the children of a DIE belong to */
     uint32_t function, inlined;
+    bool local; /* inside of a function, with code or without */
+    bool open;  /* inside of a function with code, however far out: its inlined calls are not to be
+                   parted by those of another */
 };
 
 struct later { /* a nested function that is read when its parent is done */
@@ -85,7 +90,7 @@ static uint32_t origin_of(struct walk *w, const struct die *die)
 
 static struct context add_function(struct walk *w, const struct die *die)
 {
-    const struct context none = {DWARF_NONE, DWARF_NONE};
+    const struct context none = {DWARF_NONE, DWARF_NONE, true, false};
     struct dwarf_unit *u = w->result;
     size_t first = w->list.count;
     range_read_die(&w->ranges, w->view, die);
@@ -113,7 +118,7 @@ static struct context add_function(struct walk *w, const struct die *die)
             f->entry = entry;
     }
     f->subject = subject_of_die(w->subjects, die->offset);
-    return (struct context){(uint32_t)u->function_count++, DWARF_NONE};
+    return (struct context){(uint32_t)u->function_count++, DWARF_NONE, true, true};
 }
 
 static struct context add_inline(struct walk *w, const struct die *die)
@@ -132,7 +137,7 @@ static struct context add_inline(struct walk *w, const struct die *die)
                               .call_line = small_value(die, SLOT_CALL_LINE),
                               .call_column = small_value(die, SLOT_CALL_COLUMN)};
     u->functions[w->context.function].inline_count++;
-    return (struct context){w->context.function, (uint32_t)u->inline_count++};
+    return (struct context){w->context.function, (uint32_t)u->inline_count++, true, true};
 }
 
 static void add_call(struct walk *w, const struct die *die)
@@ -147,106 +152,29 @@ static void add_call(struct walk *w, const struct die *die)
         return;
     if (!grow(w, &u->calls, &w->call_capacity, u->call_count, sizeof *u->calls))
         return;
+    if (tail && slot == SLOT_RETURN_PC) /* GCC: the end of the jump; what is meant lies before it */
+        pc--;
     u->calls[u->call_count++] = (struct dwarf_call){pc, origin_of(w, die), tail};
     u->functions[w->context.function].call_count++;
 }
 
 /* ---- getting over DIEs ---- */
 
-/* Behind the attributes; 0 when they cannot be read, which is told. */
-static uint64_t skip_attributes(struct walk *w, const struct abbrev *abbrev, uint64_t at)
+static void tell_form(struct walk *w, uint64_t at, enum form_result result)
 {
-    const struct view *view = w->view;
-    if (abbrev->fixed)
-        return at + abbrev->tail;
-    const struct die_step *step = view->abbrevs->steps + abbrev->first_step;
-    const uint8_t *info = view->info;
-    uint64_t pos = at, usable = view->end >= FAST_SLACK ? view->end - FAST_SLACK : 0;
-    for (unsigned i = 0; i < abbrev->step_count; i++, step++) {
-        if (!step->variable)
-            continue;
-        pos += step->offset;
-        if (pos >= usable)
-            goto careful;
-        if (step->form == DW_FORM_exprloc || step->form == DW_FORM_block1) {
-            if (info[pos] >= 0x80 && step->form == DW_FORM_exprloc)
-                goto careful;
-            pos += 1u + info[pos];
-        } else if (step->form == DW_FORM_string) {
-            const uint8_t *nul = memchr(info + pos, 0, (size_t)(view->end - pos));
-            if (!nul)
-                goto careful;
-            pos = (uint64_t)(nul + 1 - info);
-        } else if (step->form == DW_FORM_udata || step->form == DW_FORM_sdata ||
-                   step->form == DW_FORM_strx || step->form == DW_FORM_addrx ||
-                   step->form == DW_FORM_ref_udata || step->form == DW_FORM_rnglistx ||
-                   step->form == DW_FORM_loclistx) {
-            unsigned n = 0;
-            while (info[pos + n] >= 0x80 && n < 10)
-                n++;
-            if (n == 10)
-                goto careful;
-            pos += n + 1;
-        } else {
-            goto careful;
-        }
-    }
-    return pos + abbrev->tail;
-careful:;
-    struct die die;
-    enum form_result result = die_read(view, abbrev, at, &die);
-    if (result == FORM_OK)
-        return die.end;
-    dwarf_problem_note(w->problems, DWARF_PROBLEM_FORM, FW_ERR_CORRUPT, at, view->file,
+    dwarf_problem_note(w->problems, DWARF_PROBLEM_FORM, FW_ERR_CORRUPT, at, w->view->file,
                        result == FORM_UNKNOWN ? "a form that is not known"
                                               : "an attribute is cut off");
-    return 0;
 }
 
-/* Where DW_AT_sibling leads from the DIE whose attributes end at `end`; 0: nowhere sensible. */
-static inline uint64_t sibling_of(const struct view *view, const struct abbrev *abbrev,
-                                  uint64_t end)
+/* Behind the attributes; 0 when they cannot be read, which is told. */
+static inline uint64_t skip_attributes(struct walk *w, const struct abbrev *abbrev, uint64_t at)
 {
-    if (!abbrev->sibling || end > view->end)
-        return 0;
-    const uint8_t *p = view->info + end - abbrev->sibling;
-    uint64_t value;
-    if (abbrev->sibling_width == 4) {
-        uint32_t v;
-        memcpy(&v, p, sizeof v);
-        value = view->swap ? __builtin_bswap32(v) : v;
-    } else {
-        struct reader r = reader_over(p, abbrev->sibling_width);
-        r.swap = view->swap;
-        value = reader_uint(&r, abbrev->sibling_width);
-    }
-    uint64_t to = view->start + value;
-    return value < view->end - view->start && to > end ? to : 0;
-}
-
-/* The abbreviation of the DIE at *at, which is moved behind the code; NULL at the end of the unit.
- */
-static inline const struct abbrev *read_code(const struct view *view, uint64_t *at)
-{
-    if (*at + FAST_SLACK < view->end) {
-        const uint8_t *p = view->info + *at;
-        if (p[0] < 0x80) {
-            *at += 1;
-            return abbrev_find(view->abbrevs, p[0]);
-        }
-        if (p[1] < 0x80) {
-            *at += 2;
-            return abbrev_find(view->abbrevs, (p[0] & 0x7fu) | (uint32_t)p[1] << 7);
-        }
-    }
-    if (*at >= view->end)
-        return NULL;
-    struct reader r = reader_over(view->info + *at, (size_t)(view->end - *at));
-    uint64_t code = reader_uleb(&r);
-    if (r.failed)
-        return NULL;
-    *at += reader_offset(&r);
-    return abbrev_find(view->abbrevs, code);
+    enum form_result why;
+    uint64_t end = die_skip(w->view, abbrev, at, &why);
+    if (!end)
+        tell_form(w, at, why);
+    return end;
 }
 
 /* Behind the children of a DIE, by counting; 0 when the unit ends first. */
@@ -255,7 +183,7 @@ static uint64_t skip_children(struct walk *w, uint64_t at)
     uint64_t depth = 1;
     while (depth) {
         uint64_t offset = at;
-        const struct abbrev *abbrev = read_code(w->view, &at);
+        const struct abbrev *abbrev = die_code(w->view, &at);
         if (!abbrev || abbrev->kind == DIE_BAD) {
             dwarf_problem_note(w->problems, abbrev ? DWARF_PROBLEM_ABBREV : DWARF_PROBLEM_UNIT,
                                FW_ERR_CORRUPT, offset, w->view->file,
@@ -270,7 +198,7 @@ static uint64_t skip_children(struct walk *w, uint64_t at)
         if (!at)
             return 0;
         if (abbrev->children) {
-            uint64_t to = sibling_of(w->view, abbrev, at);
+            uint64_t to = die_sibling(w->view, abbrev, at);
             if (to)
                 at = to;
             else
@@ -284,7 +212,7 @@ static uint64_t skip_subtree(struct walk *w, const struct abbrev *abbrev, uint64
 {
     if (!abbrev->children)
         return end;
-    uint64_t to = sibling_of(w->view, abbrev, end);
+    uint64_t to = die_sibling(w->view, abbrev, end);
     return to ? to : skip_children(w, end);
 }
 
@@ -299,9 +227,7 @@ static bool read_attributes(struct walk *w, const struct abbrev *abbrev, uint64_
     enum form_result result = die_read(w->view, abbrev, at, die);
     if (result == FORM_OK)
         return true;
-    dwarf_problem_note(w->problems, DWARF_PROBLEM_FORM, FW_ERR_CORRUPT, offset, w->view->file,
-                       result == FORM_UNKNOWN ? "a form that is not known"
-                                              : "an attribute is cut off");
+    tell_form(w, offset, result);
     return false;
 }
 
@@ -337,7 +263,7 @@ static uint64_t visit(struct walk *w, const struct abbrev *abbrev, uint64_t offs
 {
     struct die die;
     bool in_function = w->context.function != DWARF_NONE;
-    if (abbrev->kind == DIE_FUNCTION && in_function) {
+    if (abbrev->kind == DIE_FUNCTION && w->context.open) {
         postpone(w, offset);
         at = skip_attributes(w, abbrev, at);
         return at ? skip_subtree(w, abbrev, at) : 0;
@@ -365,10 +291,10 @@ static void walk_tree(struct walk *w, uint64_t at)
 {
     const struct view *view = w->view;
     w->depth = 0;
-    w->context = (struct context){DWARF_NONE, DWARF_NONE};
+    w->context = (struct context){DWARF_NONE, DWARF_NONE, false, false};
     do {
         uint64_t offset = at, to;
-        const struct abbrev *abbrev = read_code(view, &at);
+        const struct abbrev *abbrev = die_code(view, &at);
         if (!abbrev) {
             dwarf_problem_note(w->problems, DWARF_PROBLEM_UNIT, FW_ERR_TRUNCATED, offset,
                                view->file, "the unit ends inside of %u entries", w->depth);
@@ -382,14 +308,20 @@ static void walk_tree(struct walk *w, uint64_t at)
         case DIE_LEAF: at = skip_attributes(w, abbrev, at); break;
         case DIE_TYPE:
         case DIE_JUMP:
-        case DIE_ABSTRACT:
             at = skip_attributes(w, abbrev, at);
-            to = (abbrev->kind != DIE_TYPE || !w->enter_types) && at ? sibling_of(view, abbrev, at)
-                                                                     : 0;
+            to = at && (abbrev->kind == DIE_JUMP || !(w->enter_types || w->context.local))
+                     ? die_sibling(view, abbrev, at)
+                     : 0;
             if (to)
                 at = to;
             else if (at)
                 at = enter(w, abbrev, at, w->context);
+            break;
+        case DIE_ABSTRACT:
+            at = skip_attributes(w, abbrev, at);
+            if (at)
+                at = enter(w, abbrev, at,
+                           (struct context){DWARF_NONE, DWARF_NONE, true, w->context.open});
             break;
         case DIE_ENTER:
             at = skip_attributes(w, abbrev, at);
@@ -442,7 +374,10 @@ bool walk_unit(const struct view *view, const struct dwarf_options *options, str
     w->subjects = subjects;
     w->problems = problems;
     w->list.arena = arena;
-    w->ranges = (struct range_reader){.options = options, .problems = problems, .list = &w->list};
+    w->ranges = (struct range_reader){.options = options,
+                                      .problems = problems,
+                                      .budget = RANGES_FOR_ALL + (view->end - view->start) * 16,
+                                      .list = &w->list};
     w->calls = options->calls;
     w->enter_types = code_in_types(view->root->language);
     walk_tree(w, view->unit->first_die);

@@ -1,17 +1,21 @@
 /*
  * Function starts out of .eh_frame_hdr (LSB 4.1 Core, 10.6.2: a sorted table of { initial location,
- * address of FDE }) and .ARM.exidx (EHABI32 section 5: { prel31 function, unwind word }).
+ * address of FDE }) and .ARM.exidx (EHABI32 section 5: { prel31 function, unwind word }), and out
+ * of the list that the format may have.
  */
 #include "object/code_bounds.h"
 
-#include "object/elf_internal.h"
+#include "base/array.h"
+#include "object/object_internal.h"
+
+#include <stdlib.h>
 
 enum { DATAREL_SDATA4 = 0x3b, DATAREL_UDATA4 = 0x33, DATAREL_SDATA8 = 0x3c, DATAREL_UDATA8 = 0x34 };
 
 static void init_eh_frame_hdr(struct code_starts *starts, const struct object *object,
                               const struct unwind_section *header)
 {
-    struct reader r = elf_reader(object, (struct span){header->data, header->size});
+    struct reader r = object_reader(object, (struct span){header->data, header->size});
     uint8_t version = reader_u8(&r);
     uint8_t pointer = reader_u8(&r);
     uint8_t count = reader_u8(&r);
@@ -48,7 +52,18 @@ static void init_eh_frame_hdr(struct code_starts *starts, const struct object *o
     starts->count = (size_t)(entries < room ? entries : room);
 }
 
-void code_bounds_init(struct code_bounds *bounds, const struct object *object,
+static bool add_listed(void *context, uint64_t vaddr)
+{
+    struct code_bounds *b = context;
+    if (!array_room(&b->listed, &b->listed_capacity, b->listed_count, sizeof *b->listed)) {
+        b->no_memory = true;
+        return false;
+    }
+    b->listed[b->listed_count++] = vaddr;
+    return true;
+}
+
+bool code_bounds_init(struct code_bounds *bounds, const struct object *object,
                       const struct unwind_image *image)
 {
     *bounds = (struct code_bounds){.swap = object->swap, .is_64 = object->is_64};
@@ -61,11 +76,18 @@ void code_bounds_init(struct code_bounds *bounds, const struct object *object,
             .entry_size = 8,
             .base = image->exidx.vaddr,
         };
+    object->format->starts(object, add_listed, bounds);
+    return !bounds->no_memory;
+}
+
+void code_bounds_free(struct code_bounds *bounds)
+{
+    free(bounds->listed);
 }
 
 bool code_bounds_complete(const struct code_bounds *bounds)
 {
-    return bounds->eh_frame_hdr.count && !bounds->exidx.count;
+    return bounds->listed_count || (bounds->eh_frame_hdr.count && !bounds->exidx.count);
 }
 
 static uint64_t start_of(const struct code_bounds *bounds, const struct code_starts *starts,
@@ -111,9 +133,24 @@ static uint64_t first_after(const struct code_bounds *bounds, const struct code_
     return lo < starts->count ? start_of(bounds, starts, lo) : UINT64_MAX;
 }
 
+static uint64_t first_listed_after(const struct code_bounds *bounds, uint64_t vaddr)
+{
+    size_t lo = 0, hi = bounds->listed_count; /* listed[lo - 1] <= vaddr < listed[hi] */
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (bounds->listed[middle] <= vaddr)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo < bounds->listed_count ? bounds->listed[lo] : UINT64_MAX;
+}
+
 uint64_t code_bounds_after(const struct code_bounds *bounds, uint64_t vaddr)
 {
     uint64_t a = first_after(bounds, &bounds->eh_frame_hdr, vaddr);
     uint64_t b = first_after(bounds, &bounds->exidx, vaddr);
-    return a < b ? a : b;
+    uint64_t c = first_listed_after(bounds, vaddr);
+    a = a < b ? a : b;
+    return a < c ? a : c;
 }

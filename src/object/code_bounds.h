@@ -1,9 +1,10 @@
 /*
- * Function starts as the unwind tables know them: the initial locations of .eh_frame_hdr's search
- * table, and the entries of .ARM.exidx. They bound symbols whose table gives no size, so that a
- * stripped function behind one does not take its name.
+ * Function starts as the file knows them beside its symbols: the initial locations of
+ * .eh_frame_hdr's search table, the entries of .ARM.exidx, LC_FUNCTION_STARTS. They bound symbols
+ * whose table gives no size, so that a stripped function behind one does not take its name.
  *
- * Reads the tables in place; one that is not sorted gives wrong bounds, never a wrong access.
+ * Reads the tables in place, but for LC_FUNCTION_STARTS, which is unpacked; one that is not sorted
+ * gives wrong bounds, never a wrong access.
  */
 #ifndef OBJECT_CODE_BOUNDS_H
 #define OBJECT_CODE_BOUNDS_H
@@ -20,12 +21,17 @@ struct code_starts { /* one table */
 
 struct code_bounds {
     struct code_starts eh_frame_hdr, exidx;
+    uint64_t *listed; /* LC_FUNCTION_STARTS, ascending; owned */
+    size_t listed_count, listed_capacity;
+    bool no_memory;
     bool swap, is_64;
 };
 
-/* `image` as object_unwind_image filled it in for `object`. */
-void code_bounds_init(struct code_bounds *bounds, const struct object *object,
+/* `image` as object_unwind_image filled it in for `object`. False when out of memory. To be freed
+ * either way. */
+bool code_bounds_init(struct code_bounds *bounds, const struct object *object,
                       const struct unwind_image *image);
+void code_bounds_free(struct code_bounds *bounds);
 
 /* Whether every function with unwind information has a start here. Linkers merge neighbouring exidx
  * entries that say the same, so that table leaves functions out. */

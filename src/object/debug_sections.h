@@ -62,7 +62,11 @@ fw_error object_code_ranges(struct object *object, const struct object_range **r
 void object_function_starts(struct object *object, bool (*each)(void *context, uint64_t vaddr),
                             void *context);
 
-/* .gnu_debugaltlink: path and build id of the supplementary file that dwz made; false when none. */
+/* .gnu_debugaltlink, or .debug_sup of DWARF 5: path and build id (checksum) of the supplementary
+ * file that dwz made; false when none. */
 bool object_debugaltlink(struct object *object, const char **path, struct span *build_id);
+/* What a supplementary file is known by in such links: its build id, else the checksum of its own
+ * .debug_sup; size 0 when it has neither. */
+struct span object_supplementary_id(struct object *object);
 
 #endif

@@ -48,12 +48,12 @@ static bool collect_parts(struct object *object, struct elf_debug *debug)
     if (!debug->parts || !debug->groups)
         return false;
     for (size_t i = 1; i < object->section_count; i++) {
-        const struct elf_section *s = &object->sections[i];
+        const struct section *s = &object->sections[i];
         const char *name = canonical_name(s->view.name);
         if (!name || s->view.type == SHT_NULL || s->view.type == SHT_NOBITS)
             continue;
-        struct elf_packed packed;
-        uint64_t size = elf_section_packed(object, s, &packed, NULL) == FW_OK ? packed.size : 0;
+        struct section_packed packed;
+        uint64_t size = object_section_packed(object, s, &packed, NULL) == FW_OK ? packed.size : 0;
         debug->parts[debug->part_count++] = (struct elf_debug_part){name, (uint32_t)i, size};
     }
     qsort(debug->parts, debug->part_count, sizeof *debug->parts, by_name);
@@ -79,13 +79,13 @@ static bool prepare_relocations(struct object *object, struct elf_debug *debug)
         return false;
     debug->budget = object->file.size;
     for (size_t i = count; i-- > 1;) { /* backwards, so that chains are in file order */
-        const struct elf_section *s = &object->sections[i];
+        const struct section *s = &object->sections[i];
         debug->addresses[i] = s->view.vaddr;
         bool table = s->view.type == SHT_RELA || s->view.type == SHT_REL;
-        if (!table || s->view.size == 0 || s->info == 0 || s->info >= count)
+        if (!table || s->view.size == 0 || s->elf.info == 0 || s->elf.info >= count)
             continue;
-        debug->next_table[i] = debug->first_table[s->info];
-        debug->first_table[s->info] = (uint32_t)i;
+        debug->next_table[i] = debug->first_table[s->elf.info];
+        debug->first_table[s->elf.info] = (uint32_t)i;
     }
     for (size_t g = 0; g < debug->group_count; g++) {
         const struct elf_debug_part *part = &debug->parts[debug->groups[g].first];
@@ -106,7 +106,6 @@ void elf_debug_free(struct elf_debug *debug)
         free(debug->groups[i].owned);
     free(debug->parts);
     free(debug->groups);
-    free(debug->ranges);
     free(debug->addresses);
     free(debug->first_table);
     free(debug->next_table);
@@ -117,13 +116,13 @@ void elf_debug_free(struct elf_debug *debug)
 /* What is kept for the object, made on first use; NULL when memory ran out. */
 struct elf_debug *elf_debug_of(struct object *object)
 {
-    if (object->debug)
-        return object->debug;
+    if (object->elf->debug)
+        return object->elf->debug;
     struct elf_debug *debug = calloc(1, sizeof *debug);
     if (debug && collect_parts(object, debug) &&
-        (object->e_type != ET_REL || object->section_count == 0 ||
+        (object->elf->type != ET_REL || object->section_count == 0 ||
          prepare_relocations(object, debug)))
-        return object->debug = debug;
+        return object->elf->debug = debug;
     elf_debug_free(debug);
     return NULL;
 }
@@ -148,11 +147,11 @@ static struct elf_debug_group *group_named(const struct elf_debug *debug, const 
 /* Is the group something other than the bytes of its first section? */
 static bool needs_copy(const struct object *object, const struct elf_debug_group *group)
 {
-    if (object->e_type != ET_REL)
+    if (object->elf->type != ET_REL)
         return false;
-    const struct elf_debug_part *part = &object->debug->parts[group->first];
+    const struct elf_debug_part *part = &object->elf->debug->parts[group->first];
     for (size_t i = 0; i < group->count; i++)
-        if (object->debug->first_table[part[i].section])
+        if (object->elf->debug->first_table[part[i].section])
             return true;
     return group->count > 1;
 }
@@ -161,11 +160,11 @@ static bool needs_copy(const struct object *object, const struct elf_debug_group
 static bool total_size(const struct object *object, const struct elf_debug_group *group,
                        uint64_t *total)
 {
-    const struct elf_debug_part *part = &object->debug->parts[group->first];
+    const struct elf_debug_part *part = &object->elf->debug->parts[group->first];
     uint64_t stored = 0;
     *total = 0;
     for (size_t i = 0; i < group->count; i++) {
-        const struct elf_section *s = &object->sections[part[i].section];
+        const struct section *s = &object->sections[part[i].section];
         if (part[i].size > GROUP_LIMIT - *total)
             return false;
         *total += part[i].size;
@@ -176,7 +175,7 @@ static bool total_size(const struct object *object, const struct elf_debug_group
 
 static fw_error copy_parts(struct object *object, struct elf_debug_group *group, uint64_t total)
 {
-    struct elf_debug *debug = object->debug;
+    struct elf_debug *debug = object->elf->debug;
     size_t used = 0;
     group->owned = malloc(total ? (size_t)total : 1);
     if (!group->owned)
@@ -185,7 +184,7 @@ static fw_error copy_parts(struct object *object, struct elf_debug_group *group,
         const struct elf_debug_part *part = &debug->parts[group->first + i];
         struct span bytes;
         fw_error error =
-            elf_section_contents(object, &object->sections[part->section], &bytes, &group->why);
+            object_section_contents(object, &object->sections[part->section], &bytes, &group->why);
         if (error != FW_OK)
             return error;
         if (bytes.size != part->size) /* the size that the others were placed by */
@@ -207,9 +206,9 @@ static fw_error copy_parts(struct object *object, struct elf_debug_group *group,
 
 static fw_error load_group(struct object *object, struct elf_debug_group *group)
 {
-    struct elf_section *first = &object->sections[object->debug->parts[group->first].section];
+    struct section *first = &object->sections[object->elf->debug->parts[group->first].section];
     if (!needs_copy(object, group))
-        return elf_section_contents(object, first, &group->data, &group->why);
+        return object_section_contents(object, first, &group->data, &group->why);
     uint64_t total;
     if (!total_size(object, group, &total))
         return object_fail(&group->why, FW_ERR_CORRUPT, 0, first->view.offset, object->label,
@@ -283,50 +282,11 @@ size_t elf_inflations(struct object *object, const char *const *names, size_t co
         const struct elf_debug_group *group = group_named(debug, names[n], dwo);
         if (!group || group->loaded)
             continue;
-        size_t parts = object->e_type == ET_REL ? group->count : 1;
+        size_t parts = object->elf->type == ET_REL ? group->count : 1;
         for (size_t i = 0; i < parts && found < room; i++) {
-            uint32_t index = debug->parts[group->first + i].section;
-            const struct elf_section *section = &object->sections[index];
-            struct elf_packed packed;
-            if (section->inflated || elf_section_packed(object, section, &packed, NULL) != FW_OK ||
-                !packed.codec)
-                continue;
-            list[found++] = (struct object_inflation){
-                .codec = packed.codec,
-                .packed = packed.data,
-                .size = (size_t)packed.size,
-                .section = index,
-            };
+            if (object_inflation_of(object, debug->parts[group->first + i].section, &list[found]))
+                found++;
         }
     }
     return found;
-}
-
-void elf_inflations_take(struct object *object, struct object_inflation *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct elf_section *section = &object->sections[list[i].section];
-        if (section->inflated) {
-            free(list[i].result);
-        } else if (list[i].result) {
-            section->inflated = list[i].result;
-            section->inflated_size = list[i].size;
-        }
-        list[i].result = NULL;
-    }
-}
-
-bool elf_debugaltlink(struct object *object, const char **path, struct span *build_id)
-{
-    struct elf_section *section = elf_section_named(object, ".gnu_debugaltlink");
-    struct span bytes;
-    if (!section || elf_section_contents(object, section, &bytes, NULL) != FW_OK)
-        return false;
-    struct reader r = elf_reader(object, bytes);
-    const char *text = reader_string(&r);
-    if (r.failed || *text == 0)
-        return false;
-    *path = text;
-    *build_id = (struct span){r.pos, reader_left(&r)};
-    return true;
 }

@@ -30,8 +30,6 @@ struct elf_debug {
     size_t part_count;
     struct elf_debug_group *groups; /* by name */
     size_t group_count;
-    struct object_range *ranges; /* code; NULL until asked for */
-    size_t range_count;
 
     /* Relocatable files only, one entry a section header: */
     uint64_t *addresses;   /* where a section lies: elf_layout's address or, for a part of a debug

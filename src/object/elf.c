@@ -12,16 +12,51 @@
 
 #include <stdlib.h>
 
-static bool host_is_big_endian(void)
+bool elf_is(struct span bytes)
 {
-    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    return bytes.size >= SELFMAG && memcmp(bytes.data, ELFMAG, SELFMAG) == 0;
+}
+
+/* .eh_frame_hdr and .ARM.exidx tell instead, see code_bounds.c. */
+static bool no_starts(const struct object *object, object_start_call each, void *context)
+{
+    (void)object, (void)each, (void)context;
+    return false;
+}
+
+static void close_elf(struct object *object)
+{
+    elf_debug_free(object->elf->debug);
+    free(object->elf->segments);
+    free(object->elf);
+}
+
+const struct object_format elf_format = {
+    .versioned_names = true,
+    .close = close_elf,
+    .symbols = elf_symbols,
+    .stubs = elf_plt_stubs,
+    .starts = no_starts,
+    .unwind_image = elf_unwind_image,
+    .arch_name = elf_arch_name,
+    .debug_section = elf_debug_section,
+    .inflations = elf_inflations,
+    .function_starts = elf_function_starts,
+};
+
+bool elf_begin(struct object *object)
+{
+    object->elf = calloc(1, sizeof *object->elf);
+    if (object->elf)
+        object->format = &elf_format;
+    return object->elf;
 }
 
 fw_error elf_parse_header(struct object *object, struct span bytes, struct elf_header *header,
                           struct fw_failure *why)
 {
     const uint8_t *ident = bytes.data;
-    if (bytes.size < SELFMAG || memcmp(ident, ELFMAG, SELFMAG) != 0)
+    if (!elf_is(bytes))
         return object_fail(why, FW_ERR_FORMAT, 0, 0, object->label, "not an ELF file");
     if (bytes.size < EI_NIDENT)
         return object_fail(why, FW_ERR_TRUNCATED, 0, bytes.size, object->label,
@@ -36,14 +71,14 @@ fw_error elf_parse_header(struct object *object, struct span bytes, struct elf_h
     object->big_endian = ident[EI_DATA] == ELFDATA2MSB;
     object->swap = object->big_endian != host_is_big_endian();
 
-    struct reader r = elf_reader(object, bytes);
+    struct reader r = object_reader(object, bytes);
     reader_skip(&r, EI_NIDENT);
-    object->e_type = reader_u16(&r);
+    object->elf->type = reader_u16(&r);
     object->machine = reader_u16(&r);
     reader_skip(&r, 4); /* e_version */
-    object->entry = elf_word(object, &r);
-    header->phoff = elf_word(object, &r);
-    header->shoff = elf_word(object, &r);
+    object->entry = object_word(object, &r);
+    header->phoff = object_word(object, &r);
+    header->shoff = object_word(object, &r);
     reader_skip(&r, 4 + 2); /* e_flags, e_ehsize */
     header->phentsize = reader_u16(&r);
     header->phnum = reader_u16(&r);
@@ -61,20 +96,20 @@ static size_t section_header_size(const struct object *object)
     return object->is_64 ? 64 : 40;
 }
 
-static struct elf_section read_section_header(const struct object *object, struct reader *r,
-                                              uint32_t *name)
+static struct section read_section_header(const struct object *object, struct reader *r,
+                                          uint32_t *name)
 {
-    struct elf_section s = {0};
+    struct section s = {0};
     *name = reader_u32(r);
     s.view.type = reader_u32(r);
-    s.view.flags = elf_word(object, r);
-    s.view.vaddr = elf_word(object, r);
-    s.view.offset = elf_word(object, r);
-    s.view.size = elf_word(object, r);
-    s.link = reader_u32(r);
-    s.info = reader_u32(r);
-    s.alignment = elf_word(object, r);
-    s.entry_size = elf_word(object, r);
+    s.view.flags = object_word(object, r);
+    s.view.vaddr = object_word(object, r);
+    s.view.offset = object_word(object, r);
+    s.view.size = object_word(object, r);
+    s.elf.link = reader_u32(r);
+    s.elf.info = reader_u32(r);
+    s.elf.alignment = object_word(object, r);
+    s.elf.entry_size = object_word(object, r);
     s.view.name = "";
     return s;
 }
@@ -88,15 +123,15 @@ static bool apply_section_zero(struct object *object, struct elf_header *header)
         return true;
     struct span bytes =
         span_cut(object->file, header->shoff, header->shoff ? section_header_size(object) : 0);
-    struct reader r = elf_reader(object, bytes);
+    struct reader r = object_reader(object, bytes);
     uint32_t name;
-    struct elf_section zero = read_section_header(object, &r, &name);
+    struct section zero = read_section_header(object, &r, &name);
     if (r.failed)
         return header->phnum != PN_XNUM;
     if (header->phnum == PN_XNUM)
-        header->phnum = zero.info;
+        header->phnum = zero.elf.info;
     if (header->shstrndx == SHN_XINDEX)
-        header->shstrndx = zero.link;
+        header->shstrndx = zero.elf.link;
     if (header->shnum == 0)
         header->shnum = zero.view.size <= UINT32_MAX ? (uint32_t)zero.view.size : 0;
     return true;
@@ -112,66 +147,50 @@ fw_error elf_parse_segments(struct object *object, const struct elf_header *head
     if ((uint64_t)header->phnum * header->phentsize > table.size)
         return object_fail(why, FW_ERR_TRUNCATED, 0, header->phoff, object->label,
                            "the file ends inside the program headers");
-    object->segments = calloc(header->phnum, sizeof *object->segments);
-    if (!object->segments)
+    object->elf->segments = calloc(header->phnum, sizeof *object->elf->segments);
+    if (!object->elf->segments)
         return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
-    object->segment_count = header->phnum;
+    object->elf->segment_count = header->phnum;
     for (size_t i = 0; i < header->phnum; i++) {
-        struct elf_segment *s = &object->segments[i];
+        struct elf_segment *s = &object->elf->segments[i];
         struct reader r =
-            elf_reader(object, span_cut(table, i * header->phentsize, header->phentsize));
+            object_reader(object, span_cut(table, i * header->phentsize, header->phentsize));
         s->type = reader_u32(&r);
         if (object->is_64)
             s->flags = reader_u32(&r);
-        s->offset = elf_word(object, &r);
-        s->vaddr = elf_word(object, &r);
-        (void)elf_word(object, &r); /* p_paddr */
-        s->file_size = elf_word(object, &r);
-        s->memory_size = elf_word(object, &r);
+        s->offset = object_word(object, &r);
+        s->vaddr = object_word(object, &r);
+        (void)object_word(object, &r); /* p_paddr */
+        s->file_size = object_word(object, &r);
+        s->memory_size = object_word(object, &r);
         if (!object->is_64)
             s->flags = reader_u32(&r);
-        s->align = elf_word(object, &r);
+        s->align = object_word(object, &r);
     }
     return FW_OK;
 }
 
-static int by_address(const void *a, const void *b)
-{
-    const struct elf_load_place *x = a, *y = b;
-    if (x->vaddr != y->vaddr)
-        return x->vaddr < y->vaddr ? -1 : 1;
-    return x->load < y->load ? -1 : x->load > y->load;
-}
-
 fw_error elf_collect_loads(struct object *object, struct fw_failure *why)
 {
-    if (object->segment_count == 0)
-        return FW_OK;
-    object->loads = calloc(object->segment_count, sizeof *object->loads);
-    object->load_index = calloc(object->segment_count, sizeof *object->load_index);
-    object->places = calloc(object->segment_count, sizeof *object->places);
-    if (!object->loads || !object->load_index || !object->places)
+    if (!object_reserve_loads(object, object->elf->segment_count))
         return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
-    for (size_t i = 0; i < object->segment_count; i++) {
-        struct elf_segment *s = &object->segments[i];
-        if (s->type != PT_LOAD || s->vaddr + s->memory_size < s->vaddr)
+    for (size_t i = 0; i < object->elf->segment_count; i++) {
+        const struct elf_segment *s = &object->elf->segments[i];
+        if (s->type != PT_LOAD)
             continue;
-        if (s->bytes.size > s->memory_size)
-            s->bytes.size = (size_t)s->memory_size;
-        object->load_index[object->load_count] = (uint32_t)i;
-        object->places[object->load_count] =
-            (struct elf_load_place){s->vaddr, (uint32_t)object->load_count};
-        object->loads[object->load_count++] = (struct object_segment){
+        struct object_segment load = {
             .vaddr = s->vaddr,
             .memory_size = s->memory_size,
             .offset = s->offset,
-            .file_size = s->file_size < s->memory_size ? s->file_size : s->memory_size,
+            .file_size = s->file_size,
             .readable = s->flags & PF_R,
             .writable = s->flags & PF_W,
             .executable = s->flags & PF_X,
         };
+        object_add_load(object, &load, s->bytes);
     }
-    qsort(object->places, object->load_count, sizeof *object->places, by_address);
+    object_sort_loads(object);
+    object->base = object->load_count ? object->loads[0].vaddr - object->loads[0].offset : 0;
     return FW_OK;
 }
 
@@ -195,11 +214,14 @@ static fw_error parse_sections(struct object *object, const struct elf_header *h
     object->section_count = header->shnum;
     for (size_t i = 0; i < header->shnum; i++) {
         struct reader r =
-            elf_reader(object, span_cut(table, i * header->shentsize, header->shentsize));
-        struct elf_section *s = &object->sections[i];
+            object_reader(object, span_cut(table, i * header->shentsize, header->shentsize));
+        struct section *s = &object->sections[i];
         *s = read_section_header(object, &r, &names[i]);
         s->view.index = (uint32_t)i;
-        if (i == 0 || s->view.type == SHT_NULL || s->view.type == SHT_NOBITS)
+        s->view.code = (s->view.flags & SHF_ALLOC) && (s->view.flags & SHF_EXECINSTR);
+        s->compressed = s->view.flags & SHF_COMPRESSED;
+        s->empty = i == 0 || s->view.type == SHT_NULL || s->view.type == SHT_NOBITS;
+        if (s->empty)
             continue;
         s->inside = s->view.offset <= object->file.size &&
                     s->view.size <= object->file.size - s->view.offset;
@@ -208,13 +230,13 @@ static fw_error parse_sections(struct object *object, const struct elf_header *h
     }
     if (header->shstrndx < header->shnum) {
         struct span strings =
-            span_strings(elf_section_bytes(object, &object->sections[header->shstrndx]));
+            span_strings(object_section_bytes(object, &object->sections[header->shstrndx]));
         for (size_t i = 1; i < header->shnum; i++)
             if (names[i] < strings.size)
                 object->sections[i].view.name = (const char *)strings.data + names[i];
     }
     free(names);
-    if (object->e_type == ET_REL)
+    if (object->elf->type == ET_REL)
         elf_layout(object);
     return FW_OK;
 }
@@ -226,7 +248,7 @@ static bool code_was_left_out(const struct object *object)
     bool any = false;
     for (size_t i = 1; i < object->section_count; i++) {
         const struct object_section *s = &object->sections[i].view;
-        if (!(s->flags & SHF_ALLOC) || !(s->flags & SHF_EXECINSTR) || s->size == 0)
+        if (!s->code || s->size == 0)
             continue;
         if (s->type != SHT_NOBITS)
             return false;
@@ -237,16 +259,43 @@ static bool code_was_left_out(const struct object *object)
 
 static void attach_segment_bytes(struct object *object)
 {
-    for (size_t i = 0; i < object->segment_count; i++) {
-        struct elf_segment *s = &object->segments[i];
+    for (size_t i = 0; i < object->elf->segment_count; i++) {
+        struct elf_segment *s = &object->elf->segments[i];
         s->bytes = span_cut(object->file, s->offset, s->file_size);
         if (s->bytes.size < s->file_size)
             object->truncated = true;
     }
 }
 
+static enum object_type type_of(const struct object *object)
+{
+    switch (object->elf->type) {
+    case ET_EXEC: return OBJECT_EXECUTABLE;
+    case ET_REL: return OBJECT_RELOCATABLE;
+    case ET_CORE: return OBJECT_CORE;
+    case ET_DYN:
+        /* Linkers before DF_1_PIE give a position-independent program PT_INTERP; so has a library
+         * that can be run (libc.so.6), but that one has a soname. */
+        if (object->elf->dynamic.pie ||
+            (elf_segment_of_type(object, PT_INTERP) && !object->elf->dynamic.soname))
+            return OBJECT_EXECUTABLE;
+        return OBJECT_SHARED;
+    default: return OBJECT_OTHER;
+    }
+}
+
+void elf_finish(struct object *object)
+{
+    elf_read_dynamic(object);
+    elf_find_build_id(object);
+    object->type = type_of(object);
+    object->unplaced = object->elf->type == ET_REL || object->elf->type == ET_CORE;
+}
+
 fw_error elf_open_file(struct object *object, struct fw_failure *why)
 {
+    if (!elf_begin(object))
+        return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
     struct elf_header header;
     fw_error error = elf_parse_header(object, object->file, &header, why);
     if (error != FW_OK)
@@ -270,41 +319,14 @@ fw_error elf_open_file(struct object *object, struct fw_failure *why)
     error = elf_collect_loads(object, why);
     if (error != FW_OK)
         return error;
-    elf_read_dynamic(object);
-    elf_find_build_id(object);
+    elf_finish(object);
     return FW_OK;
 }
 
 const struct elf_segment *elf_segment_of_type(const struct object *object, uint32_t type)
 {
-    for (size_t i = 0; i < object->segment_count; i++)
-        if (object->segments[i].type == type)
-            return &object->segments[i];
+    for (size_t i = 0; i < object->elf->segment_count; i++)
+        if (object->elf->segments[i].type == type)
+            return &object->elf->segments[i];
     return NULL;
-}
-
-ptrdiff_t elf_load_at(const struct object *object, uint64_t vaddr)
-{
-    size_t lo = 0, hi = object->load_count; /* the first place above vaddr */
-    while (lo < hi) {
-        size_t middle = lo + (hi - lo) / 2;
-        if (object->places[middle].vaddr <= vaddr)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    if (lo == 0)
-        return -1;
-    uint32_t load = object->places[lo - 1].load;
-    return vaddr - object->loads[load].vaddr < object->loads[load].memory_size ? (ptrdiff_t)load
-                                                                               : -1;
-}
-
-struct span elf_at(const struct object *object, uint64_t vaddr)
-{
-    ptrdiff_t i = elf_load_at(object, vaddr);
-    if (i < 0)
-        return (struct span){NULL, 0};
-    struct span bytes = object->segments[object->load_index[i]].bytes;
-    return span_cut(bytes, vaddr - object->loads[i].vaddr, UINT64_MAX);
 }

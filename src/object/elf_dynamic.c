@@ -12,12 +12,12 @@
 
 static uint64_t pointer(const struct object *object, uint64_t value)
 {
-    if (!object->is_image || elf_load_at(object, value) >= 0)
+    if (!object->elf->is_image || object_load_at(object, value) >= 0)
         return value;
-    uint64_t moved = value - object->bias;
+    uint64_t moved = value - object->elf->bias;
     if (!object->is_64)
         moved = (uint32_t)moved;
-    return elf_load_at(object, moved) >= 0 ? moved : value;
+    return object_load_at(object, moved) >= 0 ? moved : value;
 }
 
 void elf_read_dynamic(struct object *object)
@@ -25,11 +25,11 @@ void elf_read_dynamic(struct object *object)
     const struct elf_segment *segment = elf_segment_of_type(object, PT_DYNAMIC);
     if (!segment)
         return;
-    struct elf_dynamic *d = &object->dynamic;
-    struct reader r = elf_reader(object, segment->bytes);
+    struct elf_dynamic *d = &object->elf->dynamic;
+    struct reader r = object_reader(object, segment->bytes);
     for (;;) {
-        uint64_t tag = elf_word(object, &r);
-        uint64_t value = elf_word(object, &r);
+        uint64_t tag = object_word(object, &r);
+        uint64_t value = object_word(object, &r);
         if (r.failed || tag == DT_NULL)
             return;
         switch (tag) {

@@ -77,8 +77,8 @@ static fw_error read_segments(struct object *object, image_read read, void *cont
                               struct fw_failure *why)
 {
     uint64_t total = 0;
-    for (size_t i = 0; i < object->segment_count; i++) {
-        const struct elf_segment *s = &object->segments[i];
+    for (size_t i = 0; i < object->elf->segment_count; i++) {
+        const struct elf_segment *s = &object->elf->segments[i];
         if (s->type != PT_LOAD)
             continue;
         if (s->file_size > IMAGE_LIMIT || total + s->file_size > IMAGE_LIMIT)
@@ -89,13 +89,13 @@ static fw_error read_segments(struct object *object, image_read read, void *cont
     uint8_t *bytes = malloc(total ? (size_t)total : 1);
     if (!bytes)
         return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
-    object->file = (struct span){bytes, (size_t)total};
+    object->file = object->whole = (struct span){bytes, (size_t)total};
     object->owned = OBJECT_BYTES_ALLOCATED;
-    for (size_t i = 0; i < object->segment_count; i++) {
-        struct elf_segment *s = &object->segments[i];
+    for (size_t i = 0; i < object->elf->segment_count; i++) {
+        struct elf_segment *s = &object->elf->segments[i];
         if (s->type != PT_LOAD)
             continue;
-        uint64_t address = in_address_space(object, s->vaddr + object->bias);
+        uint64_t address = in_address_space(object, s->vaddr + object->elf->bias);
         size_t got = read_prefix(read, context, address, bytes, (size_t)s->file_size);
         if (got < s->file_size)
             object->truncated = true;
@@ -108,10 +108,10 @@ static fw_error read_segments(struct object *object, image_read read, void *cont
 /* All other program headers lie inside the loaded ones. */
 static void attach_inner_segments(struct object *object)
 {
-    for (size_t i = 0; i < object->segment_count; i++) {
-        struct elf_segment *s = &object->segments[i];
+    for (size_t i = 0; i < object->elf->segment_count; i++) {
+        struct elf_segment *s = &object->elf->segments[i];
         if (s->type != PT_LOAD && s->file_size)
-            s->bytes = span_cut(elf_at(object, s->vaddr), 0, s->file_size);
+            s->bytes = span_cut(object_at(object, s->vaddr), 0, s->file_size);
     }
 }
 
@@ -122,13 +122,17 @@ fw_error object_open_image(image_read read, void *context, uint64_t base, const 
     struct object *built = object_new(label);
     if (!built)
         return object_fail(why, FW_ERR_MEMORY, 0, 0, "image", "out of memory");
-    built->is_image = true;
+    if (!elf_begin(built)) {
+        object_close(built);
+        return object_fail(why, FW_ERR_MEMORY, 0, 0, "image", "out of memory");
+    }
+    built->elf->is_image = true;
     fw_error error = read_headers(built, read, context, base, why);
     const struct elf_segment *first = error == FW_OK ? elf_segment_of_type(built, PT_LOAD) : NULL;
     if (error == FW_OK && !first)
         error = object_fail(why, FW_ERR_CORRUPT, 0, base, built->label, "image without PT_LOAD");
     if (error == FW_OK) {
-        built->bias = base - (first->vaddr - first->offset);
+        built->elf->bias = base - (first->vaddr - first->offset);
         error = read_segments(built, read, context, why);
     }
     if (error == FW_OK)
@@ -138,8 +142,7 @@ fw_error object_open_image(image_read read, void *context, uint64_t base, const 
         return error;
     }
     attach_inner_segments(built);
-    elf_read_dynamic(built);
-    elf_find_build_id(built);
+    elf_finish(built);
     *object = built;
     return FW_OK;
 }

@@ -16,13 +16,13 @@
 /* Larger alignments than any page are a damaged header's. */
 #define ALIGNMENT_LIMIT ((uint64_t)1 << 20)
 
-static bool is_code(const struct elf_section *section)
+static bool is_code(const struct section *section)
 {
     return section->view.flags & SHF_EXECINSTR;
 }
 
 /* What a section takes: a claim that lies beyond the end of the file takes nothing. */
-static uint64_t size_of(const struct elf_section *section)
+static uint64_t size_of(const struct section *section)
 {
     return section->inside || section->view.type == SHT_NOBITS ? section->view.size : 0;
 }
@@ -33,10 +33,10 @@ static uint64_t place(struct object *object, bool code, uint64_t next)
 {
     const uint64_t limit = object->is_64 ? UINT64_MAX : UINT32_MAX;
     for (size_t i = 1; i < object->section_count; i++) {
-        struct elf_section *s = &object->sections[i];
+        struct section *s = &object->sections[i];
         if (s->view.type == SHT_NULL || !(s->view.flags & SHF_ALLOC) || is_code(s) != code)
             continue;
-        uint64_t align = s->alignment;
+        uint64_t align = s->elf.alignment;
         if (align == 0 || align > ALIGNMENT_LIMIT || (align & (align - 1)) != 0)
             align = 1;
         if (next > limit - align)

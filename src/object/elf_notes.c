@@ -25,7 +25,7 @@ static void skip_padding(struct reader *r, size_t align)
 static bool walk_notes(const struct object *object, struct span table, size_t align, note_call each,
                        void *context)
 {
-    struct reader r = elf_reader(object, table);
+    struct reader r = object_reader(object, table);
     while (reader_left(&r) >= 12) {
         uint32_t name_size = reader_u32(&r);
         uint32_t size = reader_u32(&r);
@@ -54,8 +54,8 @@ static bool in_note_segment(const struct object *object, const struct object_sec
 {
     if (object->is_debug)
         return false;
-    for (size_t i = 0, seen = 0; i < object->segment_count && seen < NOTE_SEGMENTS; i++) {
-        const struct elf_segment *s = &object->segments[i];
+    for (size_t i = 0, seen = 0; i < object->elf->segment_count && seen < NOTE_SEGMENTS; i++) {
+        const struct elf_segment *s = &object->elf->segments[i];
         if (s->type != PT_NOTE)
             continue;
         seen++;
@@ -77,21 +77,23 @@ static bool afford(uint64_t *budget, struct span table)
 
 void object_notes(const struct object *object, note_call each, void *context)
 {
+    if (!object->elf) /* Mach-O has no notes */
+        return;
     uint64_t budget = object->file.size;
-    for (size_t i = 0; i < object->segment_count; i++) {
-        const struct elf_segment *s = &object->segments[i];
+    for (size_t i = 0; i < object->elf->segment_count; i++) {
+        const struct elf_segment *s = &object->elf->segments[i];
         if (s->type == PT_NOTE &&
             (!afford(&budget, s->bytes) ||
              !walk_notes(object, s->bytes, s->align == 8 ? 8 : 4, each, context)))
             return;
     }
     for (size_t i = 1; i < object->section_count; i++) {
-        const struct elf_section *s = &object->sections[i];
+        const struct section *s = &object->sections[i];
         if (s->view.type != SHT_NOTE || in_note_segment(object, &s->view))
             continue;
-        struct span bytes = elf_section_bytes(object, s);
+        struct span bytes = object_section_bytes(object, s);
         if (!afford(&budget, bytes) ||
-            !walk_notes(object, bytes, s->alignment == 8 ? 8 : 4, each, context))
+            !walk_notes(object, bytes, s->elf.alignment == 8 ? 8 : 4, each, context))
             return;
     }
 }
@@ -108,16 +110,16 @@ static bool take_build_id(void *context, const char *name, uint32_t type, struct
 void elf_find_build_id(struct object *object)
 {
     /* A core file's notes are those of the process; it has no build id of its own. */
-    if (object->e_type != ET_CORE)
+    if (object->elf->type != ET_CORE)
         object_notes(object, take_build_id, &object->build_id);
 }
 
 bool object_debuglink(const struct object *object, const char **name, uint32_t *crc)
 {
-    const struct elf_section *section = elf_section_named(object, ".gnu_debuglink");
+    const struct section *section = object_section_named(object, ".gnu_debuglink");
     if (!section)
         return false;
-    struct reader r = elf_reader(object, elf_section_bytes(object, section));
+    struct reader r = object_reader(object, object_section_bytes(object, section));
     const char *text = reader_string(&r);
     skip_padding(&r, 4);
     uint32_t value = reader_u32(&r);

@@ -19,7 +19,7 @@ static size_t symbol_size(const struct object *object)
 /* Number of symbols that DT_GNU_HASH knows of; 0 when it is broken. */
 static uint64_t count_of_gnu_hash(const struct object *object, struct span table)
 {
-    struct reader r = elf_reader(object, table);
+    struct reader r = object_reader(object, table);
     uint32_t buckets = reader_u32(&r);
     uint32_t first = reader_u32(&r);
     uint32_t bloom = reader_u32(&r);
@@ -46,24 +46,24 @@ static uint64_t count_of_gnu_hash(const struct object *object, struct span table
 
 static uint64_t count_of_hash(const struct object *object, struct span table)
 {
-    struct reader r = elf_reader(object, table);
+    struct reader r = object_reader(object, table);
     reader_skip(&r, 4);
     return reader_u32(&r);
 }
 
 static fw_error find_through_dynamic(const struct object *object, struct elf_symtab *table)
 {
-    const struct elf_dynamic *d = &object->dynamic;
+    const struct elf_dynamic *d = &object->elf->dynamic;
     if (!d->symtab || !d->strtab)
         return FW_ERR_NOT_FOUND;
     uint64_t count = 0;
     if (d->gnu_hash)
-        count = count_of_gnu_hash(object, elf_at(object, d->gnu_hash));
+        count = count_of_gnu_hash(object, object_at(object, d->gnu_hash));
     if (count == 0 && d->hash)
-        count = count_of_hash(object, elf_at(object, d->hash));
+        count = count_of_hash(object, object_at(object, d->hash));
     *table = (struct elf_symtab){
-        .symbols = elf_at(object, d->symtab),
-        .strings = span_strings(span_cut(elf_at(object, d->strtab), 0, d->strtab_size)),
+        .symbols = object_at(object, d->symtab),
+        .strings = span_strings(span_cut(object_at(object, d->strtab), 0, d->strtab_size)),
         .entry_size = symbol_size(object),
     };
     uint64_t room = table->symbols.size / table->entry_size;
@@ -74,7 +74,7 @@ static fw_error find_through_dynamic(const struct object *object, struct elf_sym
 static fw_error find_through_sections(const struct object *object, uint32_t type,
                                       struct elf_symtab *table)
 {
-    const struct elf_section *found = NULL;
+    const struct section *found = NULL;
     for (size_t i = 1; i < object->section_count && !found; i++)
         if (object->sections[i].view.type == type)
             found = &object->sections[i];
@@ -82,20 +82,20 @@ static fw_error find_through_sections(const struct object *object, uint32_t type
         return FW_ERR_NOT_FOUND;
     if (!found->inside)
         return FW_ERR_TRUNCATED;
-    if (found->link == 0 || found->link >= object->section_count)
+    if (found->elf.link == 0 || found->elf.link >= object->section_count)
         return FW_ERR_CORRUPT;
     *table = (struct elf_symtab){
-        .symbols = elf_section_bytes(object, found),
-        .strings = span_strings(elf_section_bytes(object, &object->sections[found->link])),
-        .entry_size = found->entry_size ? (size_t)found->entry_size : symbol_size(object),
+        .symbols = object_section_bytes(object, found),
+        .strings = span_strings(object_section_bytes(object, &object->sections[found->elf.link])),
+        .entry_size = found->elf.entry_size ? (size_t)found->elf.entry_size : symbol_size(object),
     };
-    if (found->entry_size > UINT32_MAX || table->entry_size < symbol_size(object))
+    if (found->elf.entry_size > UINT32_MAX || table->entry_size < symbol_size(object))
         return FW_ERR_CORRUPT;
     table->count = table->symbols.size / table->entry_size;
     for (size_t i = 1; i < object->section_count; i++) {
-        const struct elf_section *s = &object->sections[i];
-        if (s->view.type == SHT_SYMTAB_SHNDX && s->link == found->view.index)
-            table->extended = elf_section_bytes(object, s);
+        const struct section *s = &object->sections[i];
+        if (s->view.type == SHT_SYMTAB_SHNDX && s->elf.link == found->view.index)
+            table->extended = object_section_bytes(object, s);
     }
     return FW_OK;
 }
@@ -113,7 +113,7 @@ bool elf_symtab_read(const struct object *object, const struct elf_symtab *table
     if (i >= table->count)
         return false;
     struct span bytes = {table->symbols.data + i * table->entry_size, symbol_size(object)};
-    struct reader r = elf_reader(object, bytes);
+    struct reader r = object_reader(object, bytes);
     uint32_t name = reader_u32(&r);
     uint16_t section;
     if (object->is_64) {
@@ -132,7 +132,7 @@ bool elf_symtab_read(const struct object *object, const struct elf_symtab *table
     symbol->section = section;
     symbol->reserved = section >= SHN_LORESERVE;
     if (section == SHN_XINDEX) {
-        struct reader x = elf_reader(object, span_cut(table->extended, i * 4, 4));
+        struct reader x = object_reader(object, span_cut(table->extended, i * 4, 4));
         symbol->section = reader_u32(&x);
         symbol->reserved = x.failed;
     }
@@ -150,9 +150,7 @@ static bool is_mapping_symbol(const struct object *object, const struct elf_symb
     return name[0] == '$' && name[1] && strchr("atdx", name[1]) && (name[2] == 0 || name[2] == '.');
 }
 
-fw_error object_symbols(struct object *object, bool dynamic,
-                        bool (*each)(void *context, const struct object_symbol *symbol),
-                        void *context)
+fw_error elf_symbols(struct object *object, bool dynamic, object_symbol_call each, void *context)
 {
     struct elf_symtab table;
     fw_error error = elf_symtab_find(object, dynamic, &table);
@@ -177,7 +175,7 @@ fw_error object_symbols(struct object *object, bool dynamic,
         };
         if (symbol.thumb)
             symbol.vaddr &= ~(uint64_t)1;
-        if (object->e_type == ET_REL && symbol.section < object->section_count)
+        if (object->elf->type == ET_REL && symbol.section < object->section_count)
             symbol.vaddr += object->sections[symbol.section].view.vaddr;
         if (!each(context, &symbol))
             break;

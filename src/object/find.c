@@ -9,8 +9,10 @@
  * the same; one found by name has the link's CRC-32 and no other build id. A wrong file is worse
  * than none, so whatever cannot be proved is refused and named.
  */
-#include "object/elf_internal.h"
+#include "object/looked.h"
+#include "object/object_internal.h"
 
+#include <elf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +20,8 @@
 struct search {
     const struct object *object;
     const char *root;
-    char looked[160];  /* places without a file */
-    char refused[160]; /* files that were not taken, and why */
+    object_place_call tell; /* may be NULL */
+    void *context;
     struct object *found;
     bool no_memory; /* a place could not be looked at */
 };
@@ -51,24 +53,21 @@ static uint32_t crc32_of(struct span bytes)
     return ~crc;
 }
 
-/* Adds one entry to a list of limited length; what no longer fits shows as "...". */
-static void note(char *list, size_t size, const char *entry, const char *reason)
+/* A stripped file has the identity of its debug file as well. */
+static bool says_nothing(const struct object *candidate)
 {
-    size_t used = strlen(list);
-    if (used >= 3 && strcmp(list + used - 3, "...") == 0)
-        return;
-    int n = snprintf(list + used, size - used, "%s%s%s%s%s", used ? ", " : "", entry,
-                     reason ? " (" : "", reason ? reason : "", reason ? ")" : "");
-    if (n < 0 || (size_t)n >= size - used)
-        snprintf(list + (used + 6 < size ? used : size - 6), 6, used ? ", ..." : "...");
+    struct object_section s;
+    for (size_t i = 1; object_section_at(candidate, i, &s); i++)
+        if (s.size && s.type != SHT_NOBITS &&
+            (s.type == SHT_SYMTAB || strncmp(s.name, ".debug_", 7) == 0 ||
+             strncmp(s.name, ".zdebug_", 8) == 0))
+            return false;
+    return true;
 }
 
-/* NULL when `candidate` proves to be the object's debug file, else the reason against it. `crc` is
- * NULL for one found by its build id. */
-static const char *objection(const struct search *s, const struct object *candidate,
-                             const uint32_t *crc)
+const char *object_mismatch(const struct object *object, const struct object *candidate,
+                            const uint32_t *crc)
 {
-    const struct object *object = s->object;
     if (candidate->has_inode && object->has_inode && candidate->device == object->device &&
         candidate->inode == object->inode)
         return "is the file itself";
@@ -83,9 +82,17 @@ static const char *objection(const struct search *s, const struct object *candid
         return "other build id";
     if (!crc && !other.size)
         return "no build id";
+    if (says_nothing(candidate))
+        return "no symbols and no debug information";
     if (crc && crc32_of(candidate->file) != *crc)
         return "other CRC";
     return NULL;
+}
+
+static void tell(const struct search *s, const char *path, const char *outcome)
+{
+    if (s->tell)
+        s->tell(s->context, path, outcome);
 }
 
 /* True when the search is over. */
@@ -94,26 +101,21 @@ static bool try_path(struct search *s, const char *path, const uint32_t *crc)
     struct object *candidate;
     struct fw_failure why;
     fw_error error = object_open(path, &candidate, &why);
-    if (error == FW_ERR_NOT_FOUND) {
-        note(s->looked, sizeof s->looked, path, NULL);
-        return false;
-    }
     if (error == FW_ERR_MEMORY) {
         s->no_memory = true;
         return true;
     }
     if (error != FW_OK) {
-        note(s->refused, sizeof s->refused, path, fw_error_text(error));
+        tell(s, path, error == FW_ERR_NOT_FOUND ? OBJECT_NO_FILE : fw_error_text(error));
         return false;
     }
-    const char *reason = objection(s, candidate, crc);
-    if (!reason) {
+    const char *reason = object_mismatch(s->object, candidate, crc);
+    tell(s, path, reason);
+    if (reason)
+        object_close(candidate);
+    else
         s->found = candidate;
-        return true;
-    }
-    note(s->refused, sizeof s->refused, path, reason);
-    object_close(candidate);
-    return false;
+    return !reason;
 }
 
 static bool by_build_id(struct search *s, const char *const *dirs)
@@ -187,25 +189,33 @@ static bool by_debuglink(struct search *s, const char *path, const char *const *
     return strcmp(folder, real_folder) != 0 && by_link(s, real_folder, dirs, name, crc);
 }
 
+fw_error object_find_debug_told(const struct object *object, const char *path, const char *root,
+                                const char *const *dirs, object_place_call place, void *context,
+                                struct object **debug)
+{
+    static const char *const usual[] = {"/usr/lib/debug", NULL};
+    struct search s = {
+        .object = object, .root = root ? root : "", .tell = place, .context = context};
+    *debug = NULL;
+    if (!dirs)
+        dirs = usual;
+    if (!by_build_id(&s, dirs) && !by_debuglink(&s, path, dirs))
+        return FW_ERR_NOT_FOUND;
+    *debug = s.found;
+    return s.no_memory ? FW_ERR_MEMORY : FW_OK;
+}
+
 fw_error object_find_debug(const struct object *object, const char *path, const char *root,
                            const char *const *dirs, struct object **debug, struct fw_failure *why)
 {
-    static const char *const usual[] = {"/usr/lib/debug", NULL};
-    *debug = NULL;
-    struct search s = {.object = object, .root = root ? root : ""};
-    if (!dirs)
-        dirs = usual;
-    if (by_build_id(&s, dirs) || by_debuglink(&s, path, dirs)) {
-        if (s.no_memory)
-            return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
-        *debug = s.found;
+    struct looked looked = {{0}, {0}};
+    fw_error error = object_find_debug_told(object, path, root, dirs, looked_place, &looked, debug);
+    if (error == FW_OK)
         return FW_OK;
-    }
-    if (!s.looked[0] && !s.refused[0])
+    if (error == FW_ERR_MEMORY)
+        return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
+    if (!looked.places[0] && !looked.refused[0])
         return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label,
                            "has neither a build id nor a debug link");
-    return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, "no debug file", "%s%s%s%s%s",
-                       s.refused[0] ? "refused " : "", s.refused,
-                       s.refused[0] && s.looked[0] ? "; " : "", s.looked[0] ? "none at " : "",
-                       s.looked);
+    return looked_fail(&looked, "no debug file", why);
 }

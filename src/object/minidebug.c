@@ -2,7 +2,7 @@
  * MiniDebugInfo: a small ELF file with the symbol table of local functions (and perhaps
  * .debug_frame), packed with xz into the section .gnu_debugdata (GDB manual, "MiniDebugInfo").
  */
-#include "object/elf_internal.h"
+#include "object/object_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,6 +36,7 @@ static struct object *unpack(struct object *object, const struct unwind_section 
         free(bytes);
         return NULL;
     }
+    inner->whole = inner->file;
     inner->owned = OBJECT_BYTES_ALLOCATED;
     if (inner->machine != object->machine || inner->is_64 != object->is_64 ||
         inner->big_endian != object->big_endian) {

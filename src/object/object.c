@@ -6,7 +6,8 @@
  * refuses everything but regular files, so a FIFO or device planted under a debug path cannot block
  * the caller.
  */
-#include "object/elf_internal.h"
+#include "object/fat.h"
+#include "object/object_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +45,7 @@ static const char *error_text(int number, char *text, size_t size)
 #endif
 }
 
-static fw_error fail_system(struct fw_failure *why, const char *label, const char *what, int number)
+fw_error object_fail_system(struct fw_failure *why, const char *label, const char *what, int number)
 {
     fw_error code = FW_ERR_SYSTEM;
     switch (number) {
@@ -73,34 +74,12 @@ struct object *object_new(const char *label)
     return object;
 }
 
-static fw_error finish_open(struct object *built, struct object **object, struct fw_failure *why)
+/* A new object without contents over a whole file. */
+static fw_error map_file(int fd, const char *label, struct object **object, struct fw_failure *why)
 {
-    fw_error error = elf_open_file(built, why);
-    if (error != FW_OK) {
-        object_close(built);
-        return error;
-    }
-    *object = built;
-    return FW_OK;
-}
-
-fw_error object_open(const char *path, struct object **object, struct fw_failure *why)
-{
-    *object = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return fail_system(why, path, "cannot open", errno);
-    fw_error error = object_open_fd(fd, path, object, why);
-    close(fd);
-    return error;
-}
-
-fw_error object_open_fd(int fd, const char *label, struct object **object, struct fw_failure *why)
-{
-    *object = NULL;
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return fail_system(why, label, "cannot stat", errno);
+        return object_fail_system(why, label, "cannot stat", errno);
     if (!S_ISREG(status.st_mode))
         return object_fail(why, FW_ERR_FORMAT, 0, 0, label, "not a regular file");
     if (status.st_size == 0)
@@ -116,14 +95,80 @@ fw_error object_open_fd(int fd, const char *label, struct object **object, struc
     if (bytes == MAP_FAILED) {
         int number = errno;
         object_close(built);
-        return fail_system(why, label, "cannot map", number);
+        return object_fail_system(why, label, "cannot map", number);
     }
-    built->file = (struct span){bytes, size};
+    built->file = built->whole = (struct span){bytes, size};
     built->owned = OBJECT_BYTES_MAPPED;
     built->has_inode = true;
     built->device = status.st_dev;
     built->inode = status.st_ino;
-    return finish_open(built, object, why);
+    built->modified = status.st_mtime > 0 ? (uint64_t)status.st_mtime : 0;
+    *object = built;
+    return FW_OK;
+}
+
+fw_error object_finish_open(struct object *built, struct object **object, struct fw_failure *why)
+{
+    fw_error error =
+        macho_is(built->file) ? macho_open_file(built, why) : elf_open_file(built, why);
+    if (error != FW_OK) {
+        object_close(built);
+        return error;
+    }
+    *object = built;
+    return FW_OK;
+}
+
+/* The same for a file that may be fat: of its slices, the one that was chosen. */
+static fw_error finish_choice(struct object *built, const struct object_choice *choice,
+                              struct object **object, struct fw_failure *why)
+{
+    fw_error error = fat_narrow(built, choice, why);
+    if (error != FW_OK) {
+        object_close(built);
+        return error;
+    }
+    error = object_finish_open(built, object, why);
+    if (error == FW_OK)
+        error = fat_check(*object, choice, why);
+    if (error != FW_OK && *object) {
+        object_close(*object);
+        *object = NULL;
+    }
+    return error;
+}
+
+fw_error object_open(const char *path, struct object **object, struct fw_failure *why)
+{
+    return object_open_choice(path, NULL, object, why);
+}
+
+fw_error object_map_path(const char *path, struct object **object, struct fw_failure *why)
+{
+    *object = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return object_fail_system(why, path, "cannot open", errno);
+    fw_error error = map_file(fd, path, object, why);
+    close(fd);
+    return error;
+}
+
+fw_error object_open_choice(const char *path, const struct object_choice *choice,
+                            struct object **object, struct fw_failure *why)
+{
+    *object = NULL;
+    struct object *built;
+    fw_error error = object_map_path(path, &built, why);
+    return error == FW_OK ? finish_choice(built, choice, object, why) : error;
+}
+
+fw_error object_open_fd(int fd, const char *label, struct object **object, struct fw_failure *why)
+{
+    *object = NULL;
+    struct object *built;
+    fw_error error = map_file(fd, label, &built, why);
+    return error == FW_OK ? finish_choice(built, NULL, object, why) : error;
 }
 
 fw_error object_open_bytes(const void *data, size_t size, bool copy, const char *label,
@@ -146,7 +191,8 @@ fw_error object_open_bytes(const void *data, size_t size, bool copy, const char 
         built->file.data = own;
         built->owned = OBJECT_BYTES_ALLOCATED;
     }
-    return finish_open(built, object, why);
+    built->whole = built->file;
+    return finish_choice(built, NULL, object, why);
 }
 
 void object_close(struct object *object)
@@ -154,20 +200,26 @@ void object_close(struct object *object)
     if (!object)
         return;
     object_close(object->minidebug);
-    elf_debug_free(object->debug);
+    if (object->format)
+        object->format->close(object);
     for (size_t i = 0; i < object->section_count; i++)
         free(object->sections[i].inflated);
     free(object->sections);
-    free(object->segments);
     free(object->loads);
-    free(object->load_index);
+    free(object->load_bytes);
     free(object->places);
+    free(object->code);
     if (object->owned == OBJECT_BYTES_MAPPED)
-        munmap((void *)(uintptr_t)object->file.data, object->file.size);
+        munmap((void *)(uintptr_t)object->whole.data, object->whole.size);
     else if (object->owned == OBJECT_BYTES_ALLOCATED)
-        free((void *)(uintptr_t)object->file.data);
+        free((void *)(uintptr_t)object->whole.data);
     free(object->label);
     free(object);
+}
+
+bool object_is_macho(const struct object *object)
+{
+    return object->macho != NULL;
 }
 
 const char *object_label(const struct object *object)
@@ -177,19 +229,31 @@ const char *object_label(const struct object *object)
 
 enum object_type object_type(const struct object *object)
 {
-    switch (object->e_type) {
-    case ET_EXEC: return OBJECT_EXECUTABLE;
-    case ET_REL: return OBJECT_RELOCATABLE;
-    case ET_CORE: return OBJECT_CORE;
-    case ET_DYN:
-        /* Linkers before DF_1_PIE give a position-independent program PT_INTERP; so has a library
-         * that can be run (libc.so.6), but that one has a soname. */
-        if (object->dynamic.pie ||
-            (elf_segment_of_type(object, PT_INTERP) && !object->dynamic.soname))
-            return OBJECT_EXECUTABLE;
-        return OBJECT_SHARED;
-    default: return OBJECT_OTHER;
-    }
+    return object->type;
+}
+
+const char *object_arch_name(const struct object *object)
+{
+    return object->format->arch_name(object);
+}
+
+uint64_t object_modified(const struct object *object)
+{
+    return object->modified;
+}
+
+fw_error object_symbols(struct object *object, bool dynamic, object_symbol_call each, void *context)
+{
+    return object->format->symbols(object, dynamic, each, context);
+}
+
+void object_unwind_image(struct object *object, struct object *debug, struct unwind_image *image)
+{
+    *image = (struct unwind_image){0};
+    image->arch = object_arch(object);
+    image->big_endian = object->big_endian;
+    if (!object->unplaced)
+        object->format->unwind_image(object, debug, image);
 }
 
 const struct arch *object_arch(const struct object *object)
@@ -219,6 +283,13 @@ bool object_is_truncated(const struct object *object)
     return object->truncated;
 }
 
+bool object_maps(const struct object *object, const void *data, size_t size)
+{
+    uintptr_t from = (uintptr_t)object->file.data, at = (uintptr_t)data;
+    return object->owned == OBJECT_BYTES_MAPPED && at >= from && at - from <= object->file.size &&
+           size <= object->file.size - (at - from);
+}
+
 bool object_lacks_memory(const struct object *object)
 {
     return object->no_memory || (object->minidebug && object->minidebug->no_memory);
@@ -232,31 +303,4 @@ uint64_t object_entry(const struct object *object)
 struct span object_build_id(const struct object *object)
 {
     return object->build_id;
-}
-
-size_t object_segment_count(const struct object *object)
-{
-    return object->load_count;
-}
-
-const struct object_segment *object_segment(const struct object *object, size_t i)
-{
-    return i < object->load_count ? &object->loads[i] : NULL;
-}
-
-struct span object_segment_data(const struct object *object, size_t i)
-{
-    if (i >= object->load_count)
-        return (struct span){NULL, 0};
-    return object->segments[object->load_index[i]].bytes;
-}
-
-struct span object_at(const struct object *object, uint64_t vaddr)
-{
-    return elf_at(object, vaddr);
-}
-
-uint64_t object_base(const struct object *object)
-{
-    return object->load_count ? object->loads[0].vaddr - object->loads[0].offset : 0;
 }

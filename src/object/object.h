@@ -1,7 +1,7 @@
 /*
- * One view over object files: what the unwinder and the symbol tables need of an ELF file (Mach-O
- * follows through the same interface), whether it is a file, bytes in memory, or an image read out
- * of a process.
+ * One view over object files: what the unwinder and the symbol tables need of an ELF or a Mach-O
+ * file, whether it is a file, a slice of a fat file, bytes in memory, or (ELF) an image read out of
+ * a process.
  *
  * An object keeps its file mapped until object_close; every span, string and section handed out
  * points into it (or into sections that it inflated and owns) and lives as long. Objects are
@@ -23,30 +23,47 @@ enum object_type {
     OBJECT_EXECUTABLE,
     OBJECT_SHARED,
     OBJECT_RELOCATABLE,
-    OBJECT_CORE
+    OBJECT_CORE,
+    OBJECT_DSYM /* Mach-O debug information beside its image */
 };
 
-struct object_segment { /* a PT_LOAD */
+struct object_segment { /* a PT_LOAD; LC_SEGMENT but for __PAGEZERO */
     uint64_t vaddr, memory_size, offset, file_size;
     bool readable, writable, executable;
 };
 
 struct object_section {
     const char *name;
-    uint64_t vaddr; /* in relocatable objects a made-up one: code from 0 on, no two overlap */
+    uint64_t vaddr; /* in relocatable ELF objects a made-up one: code from 0 on, no two overlap */
     uint64_t offset, size; /* size as stored in the file */
-    uint32_t type, index;
-    uint64_t flags;
+    uint32_t type, index;  /* SHT_*; S_REGULAR ... */
+    uint64_t flags;        /* SHF_*; S_ATTR_* */
+    bool code;             /* machine instructions that are loaded */
 };
 
 struct object_symbol {
     uint64_t vaddr;   /* link-time; the Thumb bit is removed */
     uint64_t size;    /* 0 when the table gives none */
-    const char *name; /* mangled, never NULL */
+    const char *name; /* mangled, never NULL; of Mach-O without the one underscore before it */
     uint8_t binding;  /* STB_* */
     uint8_t type;     /* STT_* */
     uint32_t section; /* section header index (SHN_XINDEX resolved); 0 for an absolute one */
     bool thumb;
+    bool stub; /* begins a stub that leads to the function `name` (Mach-O __objc_stubs) */
+};
+
+/* Which slice of a fat file is wanted. A UUID decides alone; else the slice of that name, else the
+ * only one of its family (arm64 of arm64e, armv7 of armv7s, x86_64 of x86_64h). A file that is not
+ * fat has to be what is asked for, too. */
+struct object_choice {
+    const char *arch; /* as object_arch_name spells it, or NULL */
+    struct span uuid; /* UUID or build id; size 0 for any */
+};
+
+struct object_slice {
+    const char *arch;
+    struct span uuid; /* size 0 when none; lives as long as the call */
+    uint64_t offset, size;
 };
 
 /* Inflates a compressed section: returns malloc'ed bytes of exactly `size`, or NULL; errno is then
@@ -61,36 +78,60 @@ struct object_codecs { /* set by libframewalk-symbols; libframewalk alone has no
 };
 void object_set_codecs(const struct object_codecs *codecs); /* once, before any object is opened */
 
-/* Opens a file (mmap). `why` may be NULL. On success *object is to be closed with object_close. */
+/* Opens a file (mmap). `why` may be NULL. On success *object is to be closed with object_close.
+ * FW_ERR_ARGUMENT for a fat file of several slices; the message names them. */
 fw_error object_open(const char *path, struct object **object, struct fw_failure *why);
+/* The same with a choice, which may be NULL. FW_ERR_NOT_FOUND when the file has no such slice; the
+ * message names those that it has. */
+fw_error object_open_choice(const char *path, const struct object_choice *choice,
+                            struct object **object, struct fw_failure *why);
+/* The same for what people name: also a dSYM bundle (its debug information), an .app, .framework or
+ * other bundle (its program) and FILE(MEMBER) for a member of an archive. */
+fw_error object_open_path(const char *path, const struct object_choice *choice,
+                          struct object **object, struct fw_failure *why);
+/* The slices of a fat file; any other object file is one slice. Stops when `each` returns false. */
+fw_error object_slices(const char *path, bool (*each)(void *context, const struct object_slice *),
+                       void *context, struct fw_failure *why);
 /* The same for an open descriptor, which stays the caller's; `label` is used in messages. */
 fw_error object_open_fd(int fd, const char *label, struct object **object, struct fw_failure *why);
 /* Bytes of a whole file. They must outlive the object, or are copied when `copy`. */
 fw_error object_open_bytes(const void *data, size_t size, bool copy, const char *label,
                            struct object **object, struct fw_failure *why);
-/* An image as it lies in memory (vDSO, deleted file): program headers and what PT_LOAD covers; no
- * sections. `read` copies from the image's address space. `base` is where its ELF header lies. At
- * most 256 MB. */
+/* An ELF image as it lies in memory (vDSO, deleted file): program headers and what PT_LOAD covers;
+ * no sections. `read` copies from the image's address space. `base` is where its ELF header lies.
+ * At most 256 MB. */
 fw_error object_open_image(bool (*read)(void *context, uint64_t address, void *to, size_t size),
                            void *context, uint64_t base, const char *label, struct object **object,
                            struct fw_failure *why);
 void object_close(struct object *object);
 
 const char *object_label(const struct object *object);
+bool object_is_macho(const struct object *object);
 enum object_type object_type(const struct object *object);
 const struct arch *
-object_arch(const struct object *object);             /* NULL for one Framewalk does not unwind */
-uint16_t object_machine(const struct object *object); /* e_machine */
+object_arch(const struct object *object); /* NULL for one Framewalk does not unwind */
+/* e_machine; for Mach-O that of the same architecture. */
+uint16_t object_machine(const struct object *object);
+/* Mach-O as Apple's tools spell it: arm64 arm64e arm64_32 armv7 armv7s armv7k i386 x86_64 x86_64h;
+ * ELF: x86_64 aarch64 arm i386 ppc64le s390x riscv64 ... "unknown" for any other. */
+const char *object_arch_name(const struct object *object);
 bool object_is_64(const struct object *object);
 bool object_is_big_endian(const struct object *object);
 /* Something that the headers describe lies beyond the end of the file (or, for an image, in memory
  * that could not be read). Opening succeeds as long as the program headers are whole; what is
  * missing is then absent or FW_ERR_TRUNCATED. A core file cut short is recognised by this. */
 bool object_is_truncated(const struct object *object);
+/* Whether these bytes lie in the file's own read-only mapping: dropped from memory, they are read
+ * again when they are next looked at. */
+bool object_maps(const struct object *object, const void *data, size_t size);
 /* Memory ran out while contents were unpacked: what this object seems to lack may be there. */
 bool object_lacks_memory(const struct object *object);
 uint64_t object_entry(const struct object *object);
-struct span object_build_id(const struct object *object); /* GNU build id; size 0 when none */
+/* GNU build id, LC_UUID; size 0 when none. */
+struct span object_build_id(const struct object *object);
+/* When the file, or the member of an archive, was last written, in seconds since 1970; 0 when
+ * unknown. */
+uint64_t object_modified(const struct object *object);
 /* .gnu_debuglink: name and CRC-32; false when none. */
 bool object_debuglink(const struct object *object, const char **name, uint32_t *crc);
 
@@ -101,13 +142,14 @@ struct span object_segment_data(const struct object *object, size_t i);
 /* Bytes from a link-time address to the end of what its segment has in the file; empty when there
  * are none (outside all segments, zero-filled, cut off). */
 struct span object_at(const struct object *object, uint64_t vaddr);
-/* Link-time address that file offset 0 would have (first PT_LOAD's vaddr - offset): runtime mapping
- * start at file offset o of that segment, minus (o + this), is the bias. */
+/* Link-time address that file offset 0 would have (first PT_LOAD's vaddr - offset; of Mach-O the
+ * address of the header, which is __TEXT's): runtime mapping start at file offset o of that
+ * segment, minus (o + this), is the bias. */
 uint64_t object_base(const struct object *object);
 
 size_t object_section_count(const struct object *object);
 bool object_section_at(const struct object *object, size_t i, struct object_section *section);
-/* Contents of a section by name, inflated when compressed (SHF_COMPRESSED or .zdebug_*).
+/* Contents of a section by name, inflated when compressed (SHF_COMPRESSED, .zdebug_*, __zdebug_*).
  * FW_ERR_NOT_FOUND when there is none (SHT_NOBITS counts as none). */
 fw_error object_section_data(struct object *object, const char *name,
                              struct unwind_section *section, struct fw_failure *why);
@@ -119,7 +161,9 @@ void object_notes(const struct object *object,
 
 /* Walks .symtab (dynamic == false) or .dynsym; `each` is not called for undefined, section and file
  * symbols. Without section headers .dynsym is found through PT_DYNAMIC. Mapping symbols ($a $t $d
- * $x) are left out. */
+ * $x) are left out. Mach-O has one table, found as .symtab: symbols of sections, without those of
+ * debuggers and labels of compilers (ltmp, l_); in code they are STT_FUNC, or STT_NOTYPE for a
+ * further entry into a function, else STT_OBJECT. */
 fw_error object_symbols(struct object *object, bool dynamic,
                         bool (*each)(void *context, const struct object_symbol *symbol),
                         void *context);
@@ -140,5 +184,18 @@ void object_unwind_image(struct object *object, struct object *debug, struct unw
  * CRC is refused and named in *why. FW_ERR_NOT_FOUND: *why names the places that were looked at. */
 fw_error object_find_debug(const struct object *object, const char *path, const char *root,
                            const char *const *dirs, struct object **debug, struct fw_failure *why);
+
+/* The same, telling of every place that is looked at: `outcome` is NULL for the file that is taken,
+ * OBJECT_NO_FILE, or what speaks against the file that is there. FW_OK, FW_ERR_NOT_FOUND or
+ * FW_ERR_MEMORY. */
+#define OBJECT_NO_FILE "no such file"
+typedef void (*object_place_call)(void *context, const char *path, const char *outcome);
+fw_error object_find_debug_told(const struct object *object, const char *path, const char *root,
+                                const char *const *dirs, object_place_call place, void *context,
+                                struct object **debug);
+/* NULL when `candidate` proves to belong to `object`, else what speaks against it. `crc`: that of a
+ * .gnu_debuglink, which the file must have; NULL: it must have the same build id. */
+const char *object_mismatch(const struct object *object, const struct object *candidate,
+                            const uint32_t *crc);
 
 #endif

@@ -139,7 +139,7 @@ static void read_mips64_info(struct reader *r, struct record *record)
 
 static struct record read_record(const struct object *object, struct reader *r, bool rela)
 {
-    struct record record = {.offset = elf_word(object, r)};
+    struct record record = {.offset = object_word(object, r)};
     if (object->is_64 && object->machine == EM_MIPS) {
         read_mips64_info(r, &record);
     } else if (object->is_64) {
@@ -255,7 +255,7 @@ static fw_error read_symbols(struct object *object, struct elf_debug *debug)
 }
 
 /* Remembers the first relocation that could not be applied. */
-static void complain(const struct object *object, const struct elf_section *table, size_t i,
+static void complain(const struct object *object, const struct section *table, size_t i,
                      const struct record *record, fw_error code, const char *what,
                      struct fw_failure *why)
 {
@@ -266,15 +266,15 @@ static void complain(const struct object *object, const struct elf_section *tabl
 }
 
 static void apply_table(struct object *object, const struct elf_debug *debug,
-                        const struct elf_section *table, const struct elf_piece *piece,
+                        const struct section *table, const struct elf_piece *piece,
                         struct fw_failure *why)
 {
     bool rela = table->view.type == SHT_RELA;
     const size_t size = (object->is_64 ? 16u : 8u) + (rela ? (object->is_64 ? 8u : 4u) : 0u);
     struct machine machine = machine_of(object);
     const struct rule *rule = NULL;
-    struct span bytes = elf_section_bytes(object, table);
-    struct reader r = elf_reader(object, bytes);
+    struct span bytes = object_section_bytes(object, table);
+    struct reader r = object_reader(object, bytes);
     for (size_t i = 0; i < bytes.size / size; i++) {
         struct record record = read_record(object, &r, rela);
         rule = rule_of(&machine, rule, record.type);
@@ -290,12 +290,12 @@ static void apply_table(struct object *object, const struct elf_debug *debug,
 
 fw_error elf_relocate(struct object *object, const struct elf_piece *piece, struct fw_failure *why)
 {
-    struct elf_debug *debug = object->debug;
+    struct elf_debug *debug = object->elf->debug;
     uint32_t next = debug->first_table[piece->section];
     if (next && !debug->symbols && read_symbols(object, debug) != FW_OK)
         return object_fail(why, FW_ERR_MEMORY, 0, 0, object->label, "out of memory");
     for (; next; next = debug->next_table[next]) {
-        const struct elf_section *table = &object->sections[next];
+        const struct section *table = &object->sections[next];
         if (!table->inside || table->view.size > debug->budget) {
             object_fail(why, FW_ERR_TRUNCATED, 0, table->view.offset, object->label,
                         "%s lies beyond the end of the file", table->view.name);

@@ -9,7 +9,7 @@
  * older GNU form is a section named .zdebug_* that begins with "ZLIB" and the size as 8 bytes, most
  * significant first.
  */
-#include "object/elf_internal.h"
+#include "object/object_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,18 +52,17 @@ bool object_section_at(const struct object *object, size_t i, struct object_sect
     return true;
 }
 
-struct elf_section *elf_section_named(const struct object *object, const char *name)
+struct section *object_section_named(const struct object *object, const char *name)
 {
     for (size_t i = 1; i < object->section_count; i++) {
-        struct elf_section *s = &object->sections[i];
-        if (s->view.type != SHT_NULL && s->view.type != SHT_NOBITS &&
-            strcmp(s->view.name, name) == 0)
+        struct section *s = &object->sections[i];
+        if (!s->empty && strcmp(s->view.name, name) == 0)
             return s;
     }
     return NULL;
 }
 
-struct span elf_section_bytes(const struct object *object, const struct elf_section *section)
+struct span object_section_bytes(const struct object *object, const struct section *section)
 {
     if (!section->inside)
         return (struct span){NULL, 0};
@@ -71,19 +70,35 @@ struct span elf_section_bytes(const struct object *object, const struct elf_sect
 }
 
 static bool read_chdr(const struct object *object, struct span bytes, uint32_t *method,
-                      struct elf_packed *packed)
+                      struct section_packed *packed)
 {
-    struct reader r = elf_reader(object, bytes);
+    struct reader r = object_reader(object, bytes);
     *method = reader_u32(&r);
     if (object->is_64)
         reader_skip(&r, 4);
-    packed->size = elf_word(object, &r);
-    (void)elf_word(object, &r); /* ch_addralign */
+    packed->size = object_word(object, &r);
+    (void)object_word(object, &r); /* ch_addralign */
     packed->data = (struct span){r.pos, reader_left(&r)};
     return !r.failed;
 }
 
-static bool read_zdebug(struct span bytes, uint32_t *method, struct elf_packed *packed)
+/* The name that the older GNU form gives to a debug section; empty for any other section. */
+static const char *zdebug_name(const char *name, char *packed, size_t size)
+{
+    packed[0] = 0;
+    if (strncmp(name, ".debug_", 7) == 0)
+        snprintf(packed, size, ".z%s", name + 1);
+    else if (strncmp(name, "__debug_", 8) == 0)
+        snprintf(packed, size, "__z%.13s", name + 2); /* at most 16 bytes */
+    return packed;
+}
+
+static bool is_zdebug(const char *name)
+{
+    return strncmp(name, ".zdebug_", 8) == 0 || strncmp(name, "__zdebug_", 9) == 0;
+}
+
+static bool read_zdebug(struct span bytes, uint32_t *method, struct section_packed *packed)
 {
     if (bytes.size < 12 || memcmp(bytes.data, "ZLIB", 4) != 0)
         return false;
@@ -96,7 +111,7 @@ static bool read_zdebug(struct span bytes, uint32_t *method, struct elf_packed *
 }
 
 /* Can so many bytes come out of so few? */
-static bool plausible(uint32_t method, const struct elf_packed *packed)
+static bool plausible(uint32_t method, const struct section_packed *packed)
 {
     if (packed->size > SECTION_LIMIT || packed->size > SIZE_MAX / 2)
         return false;
@@ -104,22 +119,21 @@ static bool plausible(uint32_t method, const struct elf_packed *packed)
     return packed->size / ratio <= packed->data.size;
 }
 
-fw_error elf_section_packed(const struct object *object, const struct elf_section *section,
-                            struct elf_packed *packed, struct fw_failure *why)
+fw_error object_section_packed(const struct object *object, const struct section *section,
+                               struct section_packed *packed, struct fw_failure *why)
 {
     const char *name = section->view.name;
     uint64_t place = section->view.offset;
-    struct span bytes = elf_section_bytes(object, section);
+    struct span bytes = object_section_bytes(object, section);
     if (!section->inside)
         return object_fail(why, FW_ERR_TRUNCATED, 0, place, object->label,
                            "%s lies beyond the end of the file", name);
-    *packed = (struct elf_packed){.size = bytes.size, .data = bytes};
-    bool zdebug = strncmp(name, ".zdebug_", 8) == 0;
-    if (!(section->view.flags & SHF_COMPRESSED) && !zdebug)
+    *packed = (struct section_packed){.size = bytes.size, .data = bytes};
+    if (!section->compressed && !is_zdebug(name))
         return FW_OK;
     uint32_t method;
-    if (section->view.flags & SHF_COMPRESSED ? !read_chdr(object, bytes, &method, packed)
-                                             : !read_zdebug(bytes, &method, packed))
+    if (section->compressed ? !read_chdr(object, bytes, &method, packed)
+                            : !read_zdebug(bytes, &method, packed))
         return object_fail(why, FW_ERR_CORRUPT, 0, place, object->label,
                            "%s has no valid compression header", name);
     packed->codec = method == CHDR_ZLIB   ? object_codecs()->zlib
@@ -136,17 +150,17 @@ fw_error elf_section_packed(const struct object *object, const struct elf_sectio
     return FW_OK;
 }
 
-fw_error elf_section_contents(struct object *object, struct elf_section *section, struct span *data,
-                              struct fw_failure *why)
+fw_error object_section_contents(struct object *object, struct section *section, struct span *data,
+                                 struct fw_failure *why)
 {
     const char *name = section->view.name;
     uint64_t place = section->view.offset;
-    struct elf_packed packed;
+    struct section_packed packed;
     if (section->inflated) {
         *data = (struct span){section->inflated, section->inflated_size};
         return FW_OK;
     }
-    fw_error error = elf_section_packed(object, section, &packed, why);
+    fw_error error = object_section_packed(object, section, &packed, why);
     if (error != FW_OK)
         return error;
     if (!packed.codec) {
@@ -171,16 +185,14 @@ fw_error object_section_data(struct object *object, const char *name,
                              struct unwind_section *section, struct fw_failure *why)
 {
     *section = (struct unwind_section){0};
-    struct elf_section *found = elf_section_named(object, name);
-    if (!found && strncmp(name, ".debug_", 7) == 0) {
-        char packed_name[64];
-        snprintf(packed_name, sizeof packed_name, ".z%s", name + 1);
-        found = elf_section_named(object, packed_name);
-    }
+    struct section *found = object_section_named(object, name);
+    char packed[64];
+    if (!found && zdebug_name(name, packed, sizeof packed)[0])
+        found = object_section_named(object, packed);
     if (!found)
         return object_fail(why, FW_ERR_NOT_FOUND, 0, 0, object->label, "no section %s", name);
     struct span data = {NULL, 0};
-    fw_error error = elf_section_contents(object, found, &data, why);
+    fw_error error = object_section_contents(object, found, &data, why);
     if (error != FW_OK)
         return error;
     section->data = data.data ? data.data : (const uint8_t *)"";

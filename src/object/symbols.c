@@ -12,10 +12,10 @@
 #include "object/symbols.h"
 
 #include "object/code_bounds.h"
-#include "object/elf_internal.h"
 #include "object/extents.h"
-#include "object/plt.h"
+#include "object/object_internal.h"
 
+#include <elf.h>
 #include <stdlib.h>
 
 enum { RANK_LOCAL = 1, RANK_NOTYPE = 2, RANK_PLT = 4 }; /* the lower sum speaks for an address */
@@ -48,7 +48,7 @@ struct collector {
     struct candidate *list;
     size_t count, capacity;
     size_t full_tables; /* how many .symtab were read */
-    size_t file_bytes;  /* of the objects read */
+    size_t file_bytes;  /* of the objects read whose names may have versions */
     bool failed;
 };
 
@@ -75,11 +75,10 @@ static uint64_t code_limit(const struct object *object, const struct object_symb
         return 0;
     if (symbol->section < object->section_count) {
         const struct object_section *s = &object->sections[symbol->section].view;
-        bool code = (s->flags & SHF_ALLOC) && (s->flags & SHF_EXECINSTR);
         bool inside = symbol->vaddr - s->vaddr < s->size && s->vaddr + s->size > s->vaddr;
-        return code && inside ? s->vaddr + s->size : 0;
+        return s->code && inside ? s->vaddr + s->size : 0;
     }
-    ptrdiff_t i = elf_load_at(object, symbol->vaddr);
+    ptrdiff_t i = object_load_at(object, symbol->vaddr);
     if (i < 0 || !object->loads[i].executable)
         return 0;
     return object->loads[i].vaddr + object->loads[i].memory_size;
@@ -96,13 +95,14 @@ static bool take_symbol(void *context, const struct object_symbol *symbol)
         return true;
     uint64_t limit = code_limit(c->object, symbol);
     if (limit)
-        add(c, &(struct candidate){
-                   .start = symbol->vaddr,
-                   .size = symbol->size,
-                   .limit = limit,
-                   .name = symbol->name,
-                   .rank = (uint8_t)((label ? RANK_NOTYPE : 0) | (local ? RANK_LOCAL : 0)),
-                   .dynamic = c->dynamic});
+        add(c, &(struct candidate){.start = symbol->vaddr,
+                                   .size = symbol->size,
+                                   .limit = limit,
+                                   .name = symbol->name,
+                                   .rank = (uint8_t)((label ? RANK_NOTYPE : 0) |
+                                                     (local ? RANK_LOCAL : 0) |
+                                                     (symbol->stub ? RANK_PLT : 0)),
+                                   .dynamic = c->dynamic});
     return !c->failed;
 }
 
@@ -115,7 +115,7 @@ static void take_stub(void *context, uint64_t lo, uint64_t hi, uint64_t limit, c
 static void collect_from(struct collector *c, struct object *object)
 {
     c->object = object;
-    c->file_bytes += object->file.size;
+    c->file_bytes += object->format->versioned_names ? object->file.size : 0;
     c->dynamic = false;
     if (object_symbols(object, false, take_symbol, c) == FW_OK)
         c->full_tables++;
@@ -182,29 +182,29 @@ static struct name_parts take_apart(const char *name)
     return p;
 }
 
-/* Aliases of equal rank: the name that people write. No version suffix, then the fewest leading
- * underscores (`write`, not `__write`), then the shortest, then the first in byte order: functions
- * folded by the linker keep one name, always the same. */
+/* Of two names of one function the one that people write: no version suffix, then the fewest leading
+ * underscores (`write`, not `__write`). */
 static int compare_names(const char *a, const char *b)
 {
     struct name_parts x = take_apart(a), y = take_apart(b);
     if (x.versioned != y.versioned)
         return x.versioned ? 1 : -1;
-    if (x.lead != y.lead)
-        return x.lead < y.lead ? -1 : 1;
-    if (x.size != y.size)
-        return x.size < y.size ? -1 : 1;
-    return memcmp(x.text, y.text, x.size);
+    return x.lead == y.lead ? 0 : x.lead < y.lead ? -1 : 1;
 }
 
-/* Functions before labels, global and weak before local, all before PLT stubs; then by name. */
+/* Functions before labels, global and weak before local, all before PLT stubs; then by name. Where
+ * that does not decide (C1 and C2 of a constructor, functions folded into one): the longest, and of
+ * equally long ones the last in the full table, which other tools show as well. `a` is the later. */
 static bool better(const struct candidate *a, const struct candidate *b)
 {
     if (a->rank != b->rank)
         return a->rank < b->rank;
-    if (a->name == b->name)
-        return false;
-    return compare_names(a->name, b->name) < 0;
+    int names = compare_names(a->name, b->name);
+    if (names != 0)
+        return names < 0;
+    if (a->size != b->size)
+        return a->size > b->size;
+    return b->dynamic || !a->dynamic;
 }
 
 /* Merges the candidates of one address; an alias may know the size that the chosen one lacks. */
@@ -342,7 +342,7 @@ struct symbols *symbols_build(struct object *object, struct object *debug)
     struct symbols *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    if (object->e_type == ET_CORE)
+    if (object->type == OBJECT_CORE)
         return s;
     struct collector c = {0};
     collect_from(&c, object);
@@ -351,18 +351,19 @@ struct symbols *symbols_build(struct object *object, struct object *debug)
     struct object *mini = object_minidebug(object, NULL);
     if (mini)
         collect_from(&c, mini);
-    if (!plt_stubs(object, take_stub, &c))
+    if (!object->format->stubs(object, take_stub, &c))
         c.failed = true;
 
     struct unwind_image image;
     struct code_bounds bounds;
     object_unwind_image(object, NULL, &image);
-    code_bounds_init(&bounds, object, &image);
+    c.failed |= !code_bounds_init(&bounds, object, &image);
     c.failed |= object_lacks_memory(object) || (debug && object_lacks_memory(debug));
     if (c.failed || !build(s, &c, &bounds)) {
         symbols_destroy(s);
         s = NULL;
     }
+    code_bounds_free(&bounds);
     free(c.list);
     return s;
 }

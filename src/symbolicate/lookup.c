@@ -27,7 +27,8 @@ struct place {      /* one address of the question */
 struct lookup {
     struct fw_source *source;
     struct symmap *map;
-    uint8_t *bytes; /* of a small map; NULL: the map is the source's */
+    uint8_t *bytes;   /* of a small map; NULL: the map is the source's */
+    bool needs_whole; /* the small map could not tell about tail calls */
     struct name_cache names;
 };
 
@@ -169,7 +170,7 @@ static bool copy_frame(struct lookup *lookup, struct arena *arena, const struct 
 
 /* The frames of one place into the arena; `extra` leaves room behind them for tail calls. */
 static fw_error answer_place(struct lookup *lookup, struct arena *arena, const struct place *place,
-                             size_t extra, struct fw_symbol *symbol, uint32_t *outer_function)
+                             size_t extra, struct fw_resolved *symbol, uint32_t *outer_function)
 {
     struct symmap_frame found[FRAMES_MAX];
     size_t count = 0;
@@ -200,7 +201,7 @@ static fw_error answer_place(struct lookup *lookup, struct arena *arena, const s
     return FW_OK;
 }
 
-static struct answer *answer_create(size_t count, struct fw_symbol **items)
+static struct answer *answer_create(size_t count, struct fw_resolved **items)
 {
     struct answer *answer = calloc(1, sizeof *answer);
     if (!answer)
@@ -244,9 +245,9 @@ fw_error fw_symbolicate(struct fw_source *source, const struct fw_address *addre
                         struct fw_symbols **symbols, struct fw_failure *why)
 {
     *symbols = NULL;
-    struct fw_symbol *items;
+    struct fw_resolved *items;
     struct answer *answer = answer_create(count, &items);
-    struct place *places = malloc((count + 1) * sizeof *places);
+    struct place *places = calloc(count + 1, sizeof *places);
     struct lookup lookup = {.source = source};
     fw_error error = answer && places ? FW_OK : FW_ERR_MEMORY;
     for (size_t i = 0; error == FW_OK && i < count; i++)
@@ -323,7 +324,7 @@ static bool copy_step(struct lookup *lookup, struct arena *arena, const struct t
 
 /* What lies between frame `i` and the caller's frame i + 1, behind the frames of `i`. */
 static bool add_tail_calls(struct stack_lookup *s, size_t i, struct arena *arena,
-                           struct fw_symbol *symbol)
+                           struct fw_resolved *symbol)
 {
     if (symbol->frame_count == 0 || s->lookup_of[i] != s->lookup_of[i + 1] ||
         !s->places[i + 1].returns || s->functions[i] == CODE_NONE)
@@ -332,7 +333,9 @@ static bool add_tail_calls(struct stack_lookup *s, size_t i, struct arena *arena
     struct tail_step steps[TAIL_CHAIN_MAX];
     size_t count;
     uint64_t returns = s->places[i + 1].vaddr + 1 - lookup->source->base;
-    enum tail_result result = tail_chain(lookup->map, returns, s->functions[i], steps, &count);
+    enum tail_result result =
+        tail_chain(lookup->map, lookup->bytes != NULL, returns, s->functions[i], steps, &count);
+    lookup->needs_whole |= result == TAIL_ELSEWHERE;
     struct fw_symbol_frame *frames = (struct fw_symbol_frame *)(uintptr_t)symbol->frames;
     if (result == TAIL_AMBIGUOUS)
         frames[symbol->frame_count - 1].flags |= FW_SYMBOL_AMBIGUOUS_TAIL;
@@ -343,8 +346,9 @@ static bool add_tail_calls(struct stack_lookup *s, size_t i, struct arena *arena
 }
 
 static fw_error answer_stack(struct stack_lookup *s, size_t count, struct arena *arena,
-                             struct fw_symbol *items)
+                             struct fw_resolved *items)
 {
+    memset(items, 0, count * sizeof *items);
     for (size_t i = 0; i < count; i++) {
         if (s->lookup_of[i] == count) {
             items[i].reason = FW_REASON_UNKNOWN_FILE;
@@ -361,11 +365,30 @@ static fw_error answer_stack(struct stack_lookup *s, size_t count, struct arena 
     return FW_OK;
 }
 
+/* Whole maps where small ones hold too little. */
+static fw_error take_whole_maps(struct stack_lookup *s, bool *changed, struct fw_failure *why)
+{
+    *changed = false;
+    for (size_t k = 0; k < s->lookup_count; k++) {
+        struct lookup *lookup = &s->lookups[k];
+        if (!lookup->needs_whole)
+            continue;
+        struct fw_source *source = lookup->source;
+        lookup_end(lookup);
+        *lookup = (struct lookup){.source = source};
+        *changed = true;
+        fw_error error = source_whole_map(source, &lookup->map, why);
+        if (error != FW_OK)
+            return error;
+    }
+    return FW_OK;
+}
+
 fw_error fw_symbolicate_stack(const struct fw_stack_address *stack, size_t count,
                               struct fw_symbols **symbols, struct fw_failure *why)
 {
     *symbols = NULL;
-    struct fw_symbol *items;
+    struct fw_resolved *items;
     struct answer *answer = answer_create(count, &items);
     struct stack_lookup s = {.stack = stack,
                              .places = calloc(count + 1, sizeof *s.places),
@@ -376,6 +399,11 @@ fw_error fw_symbolicate_stack(const struct fw_stack_address *stack, size_t count
                          ? begin_all(&s, count, why)
                          : FW_ERR_MEMORY;
     if (error == FW_OK)
+        error = answer_stack(&s, count, &answer->arena, items);
+    bool changed = false;
+    if (error == FW_OK)
+        error = take_whole_maps(&s, &changed, why);
+    if (error == FW_OK && changed)
         error = answer_stack(&s, count, &answer->arena, items);
     for (size_t k = 0; s.lookups && k < s.lookup_count; k++)
         lookup_end(&s.lookups[k]);

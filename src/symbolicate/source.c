@@ -8,6 +8,7 @@
 #include "symbolicate/internal.h"
 
 #include "object/object.h"
+#include "symbolicate/find.h"
 #include "symmap/convert.h"
 
 #include <stdio.h>
@@ -57,6 +58,31 @@ static fw_error open_map(struct fw_source *s, struct fw_failure *why)
     return FW_OK;
 }
 
+/* What goes with the object, found in the places that the options name. */
+static fw_error find_files(struct fw_source *s, struct fw_failure *why)
+{
+    const struct fw_symbolicator_options *o = &s->symbolicator->options;
+    struct debug_find_options options = {
+        .folders = (const char *const *)s->symbolicator->folders,
+        .sysroot = s->symbolicator->sysroot,
+        .debuginfod = !o->no_debuginfod,
+        .progress = o->progress,
+        .context = o->progress_context,
+    };
+    fw_error error = debug_files_find(s->object, s->path, &options, &s->files, why);
+    if (error != FW_OK)
+        return error;
+    char *story = debug_files_story(s->files);
+    free(s->searched);
+    s->searched = story;
+    s->debug = s->files->debug;
+    if (s->debug)
+        s->debug_path = strdup(object_label(s->debug));
+    return story && (!s->debug || s->debug_path)
+               ? FW_OK
+               : fail(why, FW_ERR_MEMORY, s->path, fw_error_text(FW_ERR_MEMORY));
+}
+
 static fw_error open_object(struct fw_source *s, const struct fw_source_request *request,
                             struct fw_failure *why)
 {
@@ -67,25 +93,11 @@ static fw_error open_object(struct fw_source *s, const struct fw_source_request 
     struct span id = object_build_id(s->object);
     take_identity(s, id.data, id.size);
     s->base = object_base(s->object);
-    struct dwarf *dwarf;
-    if (dwarf_open(s->object, NULL, &dwarf, NULL) == FW_OK) {
-        dwarf_close(dwarf);
-        s->kind = FW_SOURCE_DWARF;
-        return FW_OK;
-    }
-    s->kind = FW_SOURCE_SYMBOLS;
-    if (s->symbolicator->options.no_separate)
-        return FW_OK;
-    struct fw_failure none = {0};
-    if (object_find_debug(s->object, s->path, s->symbolicator->sysroot, NULL, &s->debug, &none) ==
-        FW_OK) {
-        s->kind = FW_SOURCE_DWARF;
-        s->debug_path = strdup(object_label(s->debug));
-        return s->debug_path ? FW_OK : FW_ERR_MEMORY;
-    }
-    free(s->searched);
-    s->searched = strdup(none.message);
-    return s->searched ? FW_OK : FW_ERR_MEMORY;
+    if (!s->symbolicator->options.no_separate)
+        error = find_files(s, why);
+    bool dwarf = debug_files_has_dwarf(s->object) || (s->debug && debug_files_has_dwarf(s->debug));
+    s->kind = dwarf ? FW_SOURCE_DWARF : FW_SOURCE_SYMBOLS;
+    return error;
 }
 
 static bool wanted_identity(const struct fw_source *s, const struct fw_source_request *request)
@@ -127,7 +139,7 @@ void fw_source_close(struct fw_source *source)
         return;
     symmap_close(atomic_load(&source->map));
     free(source->map_bytes);
-    object_close(source->debug);
+    debug_files_close(source->files);
     object_close(source->object);
     pthread_mutex_destroy(&source->lock);
     free(source->path);
@@ -167,7 +179,7 @@ static fw_error convert(struct fw_source *s, const uint64_t *only, size_t count,
                                       .only_count = count,
                                       .progress = o->progress,
                                       .context = o->progress_context};
-    return symmap_convert(s->object, s->debug, s->has_companions ? &s->companions : NULL, &options,
+    return symmap_convert(s->object, s->debug, s->files ? &s->files->companions : NULL, &options,
                           bytes, size, NULL, why);
 }
 

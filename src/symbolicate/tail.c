@@ -37,9 +37,9 @@ struct graph { /* what can be reached from the function that was called */
     size_t node_count;
     struct jump jumps[JUMPS_MAX];
     size_t jump_count;
-    bool unknown; /* something may be missing: a list that is not whole, an indirect jump, too much
-                   */
-    bool circle;
+    bool indirect;  /* some jump goes through a pointer: it may lead anywhere */
+    bool elsewhere; /* some jump leads to a function that the map does not hold */
+    bool unknown;   /* a list may not be whole, or there was too much */
 };
 
 static struct node *find(struct graph *g, uint32_t function)
@@ -67,9 +67,17 @@ static struct node *reach(struct graph *g, uint32_t function)
 static bool take_jump(void *context, uint64_t offset, uint32_t target)
 {
     struct graph *g = context;
-    if (target == SYMMAP_CALL_INDIRECT || g->jump_count == JUMPS_MAX) {
+    if (target == SYMMAP_CALL_INDIRECT) {
+        g->indirect = true;
+        return true;
+    }
+    if (target == SYMMAP_CALL_ELSEWHERE) {
+        g->elsewhere = true; /* in a whole map: another image, from which no way leads back */
+        return true;
+    }
+    if (g->jump_count == JUMPS_MAX) {
         g->unknown = true;
-        return g->jump_count < JUMPS_MAX;
+        return false;
     }
     g->jumps[g->jump_count++] = (struct jump){offset, target};
     return true;
@@ -153,14 +161,20 @@ static enum tail_result follow(struct graph *g, uint32_t called, uint32_t callee
     return last && last->leads ? TAIL_AMBIGUOUS : TAIL_CHAIN;
 }
 
-enum tail_result tail_chain(const struct symmap *map, uint64_t return_offset, uint32_t callee,
-                            struct tail_step steps[TAIL_CHAIN_MAX], size_t *count)
+enum tail_result tail_chain(const struct symmap *map, bool partial, uint64_t return_offset,
+                            uint32_t callee, struct tail_step steps[TAIL_CHAIN_MAX], size_t *count)
 {
     *count = 0;
     uint32_t called;
+    struct symmap_function inner;
+    if (!symmap_function(map, callee, &inner))
+        return TAIL_NONE;
+    callee = inner.whole; /* in a .cold part, the function that was called is the whole */
     if (symmap_call_at(map, return_offset, &called) != FW_OK || called == SYMMAP_CALL_INDIRECT ||
         called == callee)
         return TAIL_NONE;
+    if (called == SYMMAP_CALL_ELSEWHERE)
+        return partial ? TAIL_ELSEWHERE : TAIL_NONE;
     struct graph *g = calloc(1, sizeof *g);
     if (!g)
         return TAIL_AMBIGUOUS;
@@ -169,8 +183,12 @@ enum tail_result tail_chain(const struct symmap *map, uint64_t return_offset, ui
     mark_leading(g, callee);
     enum tail_result result = TAIL_NONE;
     struct node *start = find(g, called);
-    if (start && start->leads)
-        result = g->unknown ? TAIL_AMBIGUOUS : follow(g, called, callee, steps, count);
+    if (partial && g->elsewhere)
+        result = TAIL_ELSEWHERE;
+    else if (start && start->leads && !g->unknown && !g->indirect)
+        result = follow(g, called, callee, steps, count);
+    else if (g->indirect || (start && start->leads))
+        result = TAIL_AMBIGUOUS;
     if (result != TAIL_CHAIN)
         *count = 0;
     for (size_t i = 0; i < *count / 2; i++) { /* innermost first */

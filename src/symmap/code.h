@@ -30,19 +30,18 @@ struct code_subject {
 };
 
 struct code_context {
-    uint32_t subject;
+    uint32_t subject; /* CODE_NONE: unknown */
     uint32_t
         parent; /* context number in the same function, smaller than its own; 0: the function */
     uint32_t call_file; /* index into files[], CODE_NONE */
     uint32_t call_line, call_column;
 };
 
-struct code_row {
+struct code_row {    /* kept small: a conversion holds all of them in memory */
     uint32_t offset; /* from the function's lo; ascending, the first row's is 0 */
     uint32_t context;
     uint32_t file; /* index into files[], CODE_NONE: no line is known here */
     uint32_t line; /* 0: unknown */
-    uint16_t column;
 };
 
 struct code_call {
@@ -79,6 +78,7 @@ struct code_unit {
     struct code_context *contexts;
     size_t context_count;
     struct code_row *rows;
+    uint16_t *columns; /* of rows[i], 0: unknown; NULL when columns are not kept */
     size_t row_count;
     struct code_call *calls;
     size_t call_count;
@@ -94,14 +94,26 @@ struct flatten_options {
 
 /*
  * Turns one unit of DWARF and its lines into flat code (flatten.c). `scratch` is reset by the
- * caller whenever it likes; the result owns its own arena, exactly sized. Rules (all of them with
- * tests): ranges of inlined calls are clipped to those of their parent; where siblings overlap the
- * later in the file wins from its start, and the earlier goes on after it; a call that covers
- * nothing is dropped with its children; two calls of the same range nest in order; code of a
- * function without line rows has rows of file CODE_NONE; line rows outside of all functions become
- * functions of their own, CODE_FUNCTION_LINES_ONLY with subject CODE_NONE; neighbours that say the
- * same are one row. Within a unit, functions with exactly the same ranges are kept all; the writer
- * chooses. Output functions are ascending by (lo, hi, die). FW_ERR_MEMORY is the only error.
+ * caller whenever it likes; the result owns its own arena, exactly sized. Strings stay those of the
+ * sections, but for names put together from scopes, which are copied. Only files and subjects that
+ * something refers to are kept.
+ *
+ * Functions: ranges that touch or overlap are one piece; a piece holds 4 GB at most, a longer one
+ * is several (64 GB of it are kept). Within a unit, functions that share code are kept all; the
+ * writer chooses. Output functions are ascending by (lo, hi, die).
+ *
+ * Inlined calls: ranges are clipped to those of the parent; where siblings overlap, the one that
+ * starts later wins from its start, of equal starts the later in the file, and the other goes on
+ * after it; a call that covers nothing is dropped with its children; a call and its parent of the
+ * same range are both there.
+ *
+ * Lines: the last row at or before an address; where sequences overlap, the one that ends first.
+ * Code without rows has file CODE_NONE, so has a row whose file is not in the table; a row of line
+ * 0 keeps its file. Line rows outside of all functions (also the padding between functions, where a
+ * sequence covers it) become functions of their own, CODE_FUNCTION_LINES_ONLY with subject
+ * CODE_NONE. Neighbours that say the same are one row.
+ *
+ * `lines` is all zero when the unit has none. FW_ERR_MEMORY is the only error.
  */
 fw_error code_flatten(const struct dwarf_unit *unit, const struct dwarf_lines *lines,
                       const struct flatten_options *options, struct arena *scratch,

@@ -4,6 +4,7 @@
  * unit, so that what comes out does not depend on which thread was faster.
  */
 #include "symmap/convert.h"
+#include "dwarf/load.h"
 
 #include "symmap/symbol_list.h"
 
@@ -206,6 +207,18 @@ static fw_error read_dwarf(struct object *code, const struct dwarf *dwarf,
     return error;
 }
 
+/* Symbols that cover none of the addresses asked for would only be carried along. */
+static void keep_symbols(struct symbol_list *symbols, const struct convert_options *options)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < symbols->count; i++) {
+        struct object_range range = {symbols->items[i].lo, symbols->items[i].hi};
+        if (covers_any(&range, 1, options->only, options->only_count))
+            symbols->items[kept++] = symbols->items[i];
+    }
+    symbols->count = kept;
+}
+
 static void fill_identity(struct symmap_identity *identity, struct object *object)
 {
     struct span id = object_build_id(object);
@@ -234,6 +247,17 @@ static void count_rows(const struct job *job, struct convert_report *report)
     }
 }
 
+/* Compressed sections of all files, each on as many threads as there are. */
+static void inflate(struct object *source, const struct dwarf_companions *companions,
+                    unsigned threads)
+{
+    dwarf_sections_load(source, false, threads);
+    if (companions && companions->supplementary)
+        dwarf_sections_load(companions->supplementary, false, threads);
+    if (companions && companions->package)
+        dwarf_sections_load(companions->package, true, threads);
+}
+
 fw_error symmap_convert(struct object *object, struct object *debug,
                         const struct dwarf_companions *companions,
                         const struct convert_options *options, uint8_t **bytes, size_t *size,
@@ -246,6 +270,7 @@ fw_error symmap_convert(struct object *object, struct object *debug,
     struct dwarf *dwarf = NULL;
     struct job job = {0};
     struct symbol_list symbols = {0};
+    inflate(source, companions, thread_count(options->threads, 0));
     fw_error error = dwarf_open(source, companions, &dwarf, why);
     if (error != FW_OK && error != FW_ERR_NOT_FOUND)
         return error;
@@ -258,6 +283,8 @@ fw_error symmap_convert(struct object *object, struct object *debug,
     }
     if (error == FW_OK)
         error = symbol_list_build(object, debug, &symbols);
+    if (error == FW_OK && options->only)
+        keep_symbols(&symbols, options);
     if (error == FW_OK) {
         if (options->progress)
             options->progress(options->context, "Writing", 0, 0);
@@ -265,7 +292,8 @@ fw_error symmap_convert(struct object *object, struct object *debug,
                                     .unit_count = job.count,
                                     .symbols = symbols.items,
                                     .symbol_count = symbols.count,
-                                    .columns = options->columns};
+                                    .columns = options->columns,
+                                    .partial = options->only != NULL};
         fill_identity(&map.identity, object);
         report->symbols = symbols.count;
         error =

@@ -76,7 +76,7 @@ static int by_value(const void *a, const void *b)
 
 /* The end of a nameless function: the next start, the next symbol or the end of its code. */
 static uint64_t end_of(const struct collector *c, size_t i, const struct object_range *code,
-                       size_t code_count, size_t *next_symbol, size_t symbol_count)
+                       size_t code_count, size_t *next_symbol, size_t symbols_end)
 {
     uint64_t start = c->starts[i], end = start;
     for (size_t k = 0; k < code_count; k++)
@@ -85,25 +85,26 @@ static uint64_t end_of(const struct collector *c, size_t i, const struct object_
     if (i + 1 < c->start_count && c->starts[i + 1] < end)
         end = c->starts[i + 1];
     const struct symmap_symbol *symbols = c->list->items;
-    while (*next_symbol < symbol_count && symbols[*next_symbol].lo < start)
+    while (*next_symbol < symbols_end && symbols[*next_symbol].lo < start)
         (*next_symbol)++;
-    if (*next_symbol < symbol_count && symbols[*next_symbol].lo < end)
+    if (*next_symbol < symbols_end && symbols[*next_symbol].lo < end)
         end = symbols[*next_symbol].lo;
     return end;
 }
 
-static void add_nameless(struct collector *c, struct object *object, size_t symbol_count)
+/* The named symbols, ascending, stand from `first` to the end of the list. */
+static void add_nameless(struct collector *c, struct object *object, size_t first)
 {
     const struct object_range *code = NULL;
     size_t code_count = 0;
     if (c->start_count == 0 || object_code_ranges(object, &code, &code_count) != FW_OK)
         return;
     qsort(c->starts, c->start_count, sizeof *c->starts, by_value);
-    size_t next_symbol = 0;
+    size_t next_symbol = first, end_of_names = c->list->count;
     for (size_t i = 0; i < c->start_count && !c->failed; i++) {
         if (i > 0 && c->starts[i] == c->starts[i - 1])
             continue;
-        uint64_t end = end_of(c, i, code, code_count, &next_symbol, symbol_count);
+        uint64_t end = end_of(c, i, code, code_count, &next_symbol, end_of_names);
         if (end > c->starts[i])
             add(c, (struct symmap_symbol){.lo = c->starts[i], .hi = end});
     }
@@ -115,17 +116,17 @@ fw_error symbol_list_build(struct object *object, struct object *debug, struct s
     if (!list->symbols)
         return FW_ERR_MEMORY;
     struct collector c = {.list = list};
-    add_names(&c);
-    size_t names = list->count;
     struct object *tables[] = {object, debug};
     for (size_t i = 0; i < 2 && !c.failed; i++) {
         if (!tables[i])
             continue;
-        object_symbols(tables[i], false, add_alias, &c);
         object_symbols(tables[i], true, add_alias, &c);
+        object_symbols(tables[i], false, add_alias, &c);
     }
+    size_t first = list->count;
+    add_names(&c); /* behind the aliases: the last of an address is its name (symmap.h) */
     object_function_starts(object, add_start, &c);
-    add_nameless(&c, object, names);
+    add_nameless(&c, object, first);
     free(c.starts);
     if (!c.failed)
         return FW_OK;

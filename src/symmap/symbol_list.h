@@ -10,7 +10,7 @@
 #include "symmap/symmap.h"
 
 struct symbol_list {
-    struct symmap_symbol *items; /* of equal `lo` the first is the name, the others are aliases */
+    struct symmap_symbol *items; /* in the order that symmap_source wants; names may repeat */
     size_t count;
     struct symbols *symbols; /* owns some of the names */
 };

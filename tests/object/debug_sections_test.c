@@ -52,8 +52,10 @@ static size_t expect_as_linked(const char *what, const char *object, const char 
 /* Links without merging strings and with the code sections in their order from address 0. */
 static void make_linker_script(void)
 {
-    fixture_text("at0.ld", "SECTIONS { .text 0 : { *(.text .text.* .init.text) }\n"
-                           "/DISCARD/ : { *(.eh_frame) *(.ARM.exidx*) *(.comment) *(.reginfo) *(.MIPS*) } }\n");
+    fixture_text(
+        "at0.ld",
+        "SECTIONS { .text 0 : { *(.text .text.* .init.text) }\n"
+        "/DISCARD/ : { *(.eh_frame) *(.ARM.exidx*) *(.comment) *(.reginfo) *(.MIPS*) } }\n");
 }
 
 #define LINK "ld.lld-19 -O0 --no-relax --script=at0.ld -e 0 --unresolved-symbols=ignore-all "

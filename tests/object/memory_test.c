@@ -1,6 +1,7 @@
 /* Objects, symbol indexes and CFI indexes when memory runs out at any point: an error or the whole
  * answer. */
 #include "object/codecs.h"
+#include "object/debug_sections.h"
 #include "object/fixture.h"
 #include "unwind/cfi.h"
 #include "unwind/sources.h"
@@ -121,6 +122,49 @@ static bool open_from_memory(void *bytes)
     return good;
 }
 
+static bool count_start(void *context, uint64_t vaddr)
+{
+    (void)vaddr;
+    ++*(size_t *)context;
+    return true;
+}
+
+/* Compressed and relocated sections, code ranges and function starts of an object. */
+static bool load_debug_sections(void *path)
+{
+    static const char *const names[] = {"info", "line", "str", "abbrev"};
+    struct object *object;
+    struct fw_failure why = {0};
+    if (object_open(path, &object, &why) != FW_OK)
+        return assert_int_equal(why.code, FW_ERR_MEMORY), false;
+    bool good = true;
+    size_t starts = 0, count;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct span data;
+        fw_error error = object_debug_section(object, names[i], false, &data, &why);
+        assert_true(error == FW_OK || error == FW_ERR_MEMORY);
+        assert_true((data.size > 0) == (error == FW_OK));
+        good &= error == FW_OK;
+    }
+    const struct object_range *ranges;
+    fw_error error = object_code_ranges(object, &ranges, &count);
+    assert_true(error == FW_ERR_MEMORY || (error == FW_OK && count == 3));
+    object_function_starts(object, count_start, &starts);
+    good &= error == FW_OK && starts == 3;
+    object_close(object);
+    return good;
+}
+
+static void by_relocatable_file(void **state)
+{
+    (void)state;
+    make_programs();
+    char object[PATH];
+    fixture_run("gcc -g -O1 -gz=zlib -ffunction-sections -c m.c -o m.o");
+    snprintf(object, sizeof object, "%s", fixture_path("m.o"));
+    assert_true(alloc_fail_each(load_debug_sections, object) > 10);
+}
+
 static void by_symbol_table(void **state)
 {
     (void)state;
@@ -153,6 +197,41 @@ static void out_of_memory_images(void **state)
     free(data);
 }
 
+/* A Mach-O object file: function names, and debug sections that are relocated into copies. */
+static bool open_mach_o(void *path)
+{
+    struct object *object;
+    struct fw_failure why = {0};
+    struct span info;
+    fw_error error = object_open(path, &object, &why);
+    assert_true(error == FW_OK || error == FW_ERR_MEMORY);
+    if (error != FW_OK)
+        return false;
+    struct symbols *symbols = symbols_build(object, NULL);
+    struct symbol_match match;
+    if (symbols) {
+        assert_true(symbols_lookup(symbols, 0, &match));
+        assert_string_equal(match.name, "outer");
+    }
+    error = object_debug_section(object, "info", false, &info, &why);
+    assert_true(error == FW_OK ? info.size > 0 : error == FW_ERR_MEMORY);
+    bool good = symbols && error == FW_OK;
+    symbols_destroy(symbols);
+    object_close(object);
+    return good;
+}
+
+static void mach_o(void **state)
+{
+    (void)state;
+    fixture_need("clang-19");
+    fixture_text("o.c", "int outer(int x) { return x * 9; }\n");
+    fixture_run("clang-19 -target arm64-apple-macos11 -g -c o.c -o mach.o");
+    char path[PATH];
+    snprintf(path, sizeof path, "%s", fixture_path("mach.o"));
+    assert_true(alloc_fail_each(open_mach_o, path) > 8);
+}
+
 static int begin(void **state)
 {
     object_set_codecs(&object_codecs_all);
@@ -162,10 +241,9 @@ static int begin(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_symbol_table),
-        cmocka_unit_test(by_minidebuginfo),
-        cmocka_unit_test(by_debug_file),
-        cmocka_unit_test(out_of_memory_images),
+        cmocka_unit_test(by_symbol_table),      cmocka_unit_test(by_minidebuginfo),
+        cmocka_unit_test(by_debug_file),        cmocka_unit_test(by_relocatable_file),
+        cmocka_unit_test(out_of_memory_images), cmocka_unit_test(mach_o),
     };
     return cmocka_run_group_tests(tests, begin, fixture_end);
 }

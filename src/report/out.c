@@ -1,0 +1,105 @@
+#include "report/out.h"
+
+#include "base/array.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void report_bytes_free(struct report_bytes *bytes)
+{
+    free(bytes->data);
+    *bytes = (struct report_bytes){0};
+}
+
+static bool room(struct report_bytes *out, size_t more)
+{
+    if (out->failed || more > SIZE_MAX - 1 - out->size ||
+        !array_reserve(&out->data, &out->capacity, out->size + more + 1, 1))
+        out->failed = true;
+    return !out->failed;
+}
+
+void out_bytes(struct report_bytes *out, const void *data, size_t size)
+{
+    if (!room(out, size))
+        return;
+    if (size)
+        memcpy(out->data + out->size, data, size);
+    out->size += size;
+    out->data[out->size] = 0;
+}
+
+void out_text(struct report_bytes *out, const char *text)
+{
+    out_bytes(out, text, strlen(text));
+}
+
+void out_repeat(struct report_bytes *out, char byte, size_t count)
+{
+    if (!room(out, count))
+        return;
+    memset(out->data + out->size, byte, count);
+    out->size += count;
+    out->data[out->size] = 0;
+}
+
+void out_format(struct report_bytes *out, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int size = vsnprintf(NULL, 0, format, args);
+    if (size < 0)
+        out->failed = true;
+    else if (room(out, (size_t)size)) {
+        vsnprintf(out->data + out->size, (size_t)size + 1, format, again);
+        out->size += (size_t)size;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+void out_input(struct report_bytes *out, const struct report *report, size_t begin, size_t end)
+{
+    if (begin < end)
+        out_bytes(out, report->text.data + begin, end - begin);
+}
+
+/* Length of the UTF-8 sequence at p (Unicode 15, table 3-7); 0: none. */
+static size_t utf8_length(const uint8_t *p)
+{
+    if (p[0] < 0x80)
+        return 1;
+    size_t length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((p[i] & 0xc0) != 0x80) /* also the terminating zero */
+            return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+void out_json(struct report_bytes *out, const char *text)
+{
+    if (!text) {
+        out_text(out, "null");
+        return;
+    }
+    out_text(out, "\"");
+    for (const uint8_t *p = (const uint8_t *)text; *p;) {
+        size_t length = utf8_length(p);
+        if (length == 0)
+            out_text(out, "\xef\xbf\xbd");
+        else if (*p == '"' || *p == '\\')
+            out_format(out, "\\%c", *p);
+        else if (*p < 0x20 || *p == 0x7f)
+            out_format(out, "\\u%04x", *p);
+        else
+            out_bytes(out, p, length);
+        p += length ? length : 1;
+    }
+    out_text(out, "\"");
+}

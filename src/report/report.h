@@ -1,0 +1,181 @@
+/*
+ * Reports of other tools: their stacks as data, and the same report back with names in it.
+ *
+ * A report is read once into threads, frames and images; the original bytes are kept. Writing
+ * replaces only what stands for a frame's function, so that everything that this file knows nothing
+ * of survives byte by byte; with no names at all the output is the input. What each format looks
+ * like, and what is written where, is docs/reports.md.
+ *
+ * The format is found from the contents, never from a file name. A report that is cut off or broken
+ * in the middle is read as far as it goes: `complete` is false then, and `note` says why.
+ *
+ * A report is immutable after reading: any number of threads may write it at the same time.
+ */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include "base/reader.h"
+#include "framewalk/error.h"
+
+enum report_kind {
+    REPORT_OTHER = 0, /* nothing here that we could name: no frames */
+    REPORT_IPS,       /* Apple .ips of a crash: header and body, both JSON */
+    REPORT_STACKSHOT, /* Apple .ips of all processes (bug type 288) */
+    REPORT_CRASH,     /* Apple .crash text, also behind an .ips header */
+    REPORT_METRICKIT, /* MXDiagnosticPayload or a call stack tree of one */
+    REPORT_SAMPLE,    /* text of sample(1) */
+    REPORT_SPINDUMP,  /* text of spindump(8), hang and cpu_resource reports */
+    REPORT_KSCRASH,   /* KSCrash, Bugsnag, Matrix */
+    REPORT_METER,     /* lines of JSON that ChimeHQ's Meter keeps of an Objective-C exception */
+    REPORT_DUMP,      /* framewalk dump --json, and what report_to_json writes */
+    REPORT_SANITIZER, /* AddressSanitizer and its like */
+    REPORT_PERF,      /* perf script */
+    REPORT_LIST,      /* lines with 0xADDR, IMAGE+0xOFF or IMAGE 0xADDR */
+    REPORT_V5         /* a /symbolicate/v5 request: see report/v5.h */
+};
+const char *report_kind_text(enum report_kind kind);
+
+enum { REPORT_NONE = UINT32_MAX };
+
+struct report_image {
+    const char *name; /* file name or what the report calls it; "" unknown */
+    const char *path; /* NULL: unknown */
+    const char *arch; /* as in the report ("arm64e", "x86_64"); NULL: unknown */
+    uint8_t id[64];   /* UUID or build id, raw */
+    uint32_t id_size;
+    uint64_t load, size;  /* where it was mapped; size 0: unknown */
+    bool has_load;        /* `load` is known */
+    bool whole_cache;     /* not an image: the shared cache, which holds many */
+    const char *breakpad; /* id as Breakpad spells it (v5 requests); else NULL */
+    uint32_t group;       /* which process or job of the report it belongs to */
+};
+
+enum report_frame_kind {
+    REPORT_EXACT, /* look the address up as it is */
+    REPORT_RETURN /* a return address: look up one instruction earlier */
+};
+
+enum report_space {                   /* what `offset` of a frame counts from */
+                    REPORT_FROM_LOAD, /* the first byte of the mapped image (Mach-O: __TEXT, ELF:
+                                         the base) */
+                    REPORT_LINKED     /* an address as the image's own file has it */
+};
+
+enum {                      /* flags of a name */
+       REPORT_INLINED = 1,  /* inlined into the next */
+       REPORT_TAIL_CALL = 2 /* inferred: left by a tail call, between this frame and its callee */
+};
+
+struct report_name {       /* one function of a frame */
+    const char *function;  /* as it is to be shown; NULL: unknown */
+    const char *file;      /* NULL: unknown */
+    uint32_t line, column; /* 0: unknown */
+    bool has_offset;
+    uint64_t offset; /* from the start of the function that really is there: equal for inlined */
+    uint64_t size;   /* of that function; 0: unknown */
+    uint8_t flags;
+};
+
+struct report_span {
+    size_t begin, end; /* bytes of the input */
+};
+
+struct report_frame {
+    uint32_t thread;
+    uint32_t image;  /* REPORT_NONE: unknown */
+    uint32_t parent; /* tree: the frame in which this one stands, REPORT_NONE; else REPORT_NONE */
+    uint8_t kind;    /* enum report_frame_kind */
+    uint8_t space;   /* enum report_space */
+    bool has_address, has_offset;
+    uint64_t address; /* in the process; pointer authentication bits are removed */
+    uint64_t offset;  /* in the image */
+    uint64_t samples; /* tree: how often it was seen, frames within it included; else 1 */
+    uint32_t first_name, name_count; /* what the report already knows: names[], innermost first */
+    struct report_span span;         /* all that stands for this frame; in a tree without its
+                                        children */
+    struct report_span item;         /* what its reader wants replaced (private) */
+    uint32_t node;                   /* JSON node (private) */
+};
+
+enum report_order {
+    REPORT_STACK,   /* frames are one stack, innermost first */
+    REPORT_CALLERS, /* a tree: what stands inside a frame was called by it */
+    REPORT_CALLEES  /* a tree: what stands inside a frame called it */
+};
+
+struct report_thread {
+    const char *name, *queue; /* NULL: none */
+    const char *id;           /* as the report spells it; NULL: none */
+    const char *process;      /* NULL: the report is of one process */
+    uint8_t order;            /* enum report_order */
+    bool crashed;             /* or what else the report is about ("triggered", "attributed") */
+    bool exception;           /* no thread: where the exception was thrown */
+    bool repeats;             /* no thread: a summary of stacks that are there as well */
+    uint32_t group;           /* process or job, counted from 0 */
+    uint32_t first_frame, frame_count;
+};
+
+struct report_info { /* NULL: unknown */
+    const char *process, *pid, *path, *bundle, *version, *build;
+    const char *os, *device, *arch, *date, *incident, *bug_type;
+    const char *exception, *termination, *reason;
+};
+
+struct report {
+    enum report_kind kind;
+    bool complete;
+    const char *note; /* what is missing or odd, one sentence; NULL: nothing */
+    struct span text; /* the input; borrowed */
+    struct report_info info;
+    struct report_image *images;
+    size_t image_count;
+    struct report_thread *threads;
+    size_t thread_count;
+    struct report_frame *frames; /* those of one thread together */
+    size_t frame_count;
+    struct report_name *names;
+    size_t name_count;
+    struct report_build *build; /* private */
+};
+
+/*
+ * Reads `text`, which must outlive the report. A text in which nothing is recognised is a report of
+ * kind REPORT_OTHER with no frames, not an error. FW_ERR_MEMORY; FW_ERR_FULL: more frames than
+ * REPORT_MAX_FRAMES.
+ */
+fw_error report_read(struct span text, struct report **report, struct fw_failure *why);
+void report_free(struct report *report);
+enum { REPORT_MAX_FRAMES = 1 << 26 };
+
+/*
+ * The functions at a frame, innermost first: points *names at them, which stay valid until the next
+ * call, and returns how many. 0: nothing is known, and the frame stays as it is. The last one is
+ * the function that is really there. Called once for each frame of a writing, in their order.
+ */
+typedef size_t (*report_resolve)(void *context, const struct report *report, uint32_t frame,
+                                 const struct report_name **names);
+
+struct report_bytes { /* all zero: empty */
+    char *data;       /* malloc'ed; a zero byte follows the last */
+    size_t size, capacity;
+    bool failed; /* memory ran out: contents are cut off */
+};
+void report_bytes_free(struct report_bytes *bytes);
+
+/* Each appends to *out; FW_ERR_MEMORY. `resolve` may be NULL: only what the report knows itself. */
+
+/* The same report with names. */
+fw_error report_write(const struct report *report, report_resolve resolve, void *context,
+                      struct report_bytes *out);
+/* The classic text layout. FW_ERR_UNSUPPORTED: for reports with trees. A .crash is written as by
+ * report_write. */
+fw_error report_to_crash(const struct report *report, report_resolve resolve, void *context,
+                         struct report_bytes *out);
+/* Framewalk's own form (docs/reports.md). */
+fw_error report_to_json(const struct report *report, report_resolve resolve, void *context,
+                        struct report_bytes *out);
+/* One line a stack, outermost first, with its number of samples. */
+fw_error report_to_collapsed(const struct report *report, report_resolve resolve, void *context,
+                             struct report_bytes *out);
+
+#endif
