@@ -224,6 +224,18 @@ static fw_error read_dwarf(struct object *code, const struct dwarf *dwarf,
     return error;
 }
 
+/* Symbols that cover none of the addresses asked for would only be carried along. */
+static void keep_symbols(struct symbol_list *symbols, const struct convert_options *options)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < symbols->count; i++) {
+        struct object_range range = {symbols->items[i].lo, symbols->items[i].hi};
+        if (covers_any(&range, 1, options->only, options->only_count))
+            symbols->items[kept++] = symbols->items[i];
+    }
+    symbols->count = kept;
+}
+
 static void fill_identity(struct symmap_identity *identity, struct object *object,
                           const struct convert_producer *producer)
 {
@@ -338,6 +350,8 @@ fw_error symmap_convert(struct object *object, struct object *debug,
     }
     if (error == FW_OK)
         error = symbol_list_build(object, debug, &symbols);
+    if (error == FW_OK && options->only)
+        keep_symbols(&symbols, options);
     if (error == FW_OK) {
         count_rows(input.units, input.unit_count, report);
         if (options->progress)
@@ -346,7 +360,8 @@ fw_error symmap_convert(struct object *object, struct object *debug,
                                     .unit_count = input.unit_count,
                                     .symbols = symbols.items,
                                     .symbol_count = symbols.count,
-                                    .columns = options->columns};
+                                    .columns = options->columns,
+                                    .partial = options->only != NULL};
         fill_identity(&map.identity, object, input.producer);
         report->symbols = symbols.count;
         error =
