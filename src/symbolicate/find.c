@@ -182,8 +182,8 @@ struct object *finder_remember(struct finder *finder, const char *path, struct o
     struct opened_file one = {hash_of(path), object ? strdup(path) : NULL, object};
     if (!object)
         return NULL;
-    if (!one.path || !array_room(&finder->opened, &finder->opened_capacity, finder->opened_count,
-                                 sizeof one)) {
+    if (!one.path ||
+        !array_room(&finder->opened, &finder->opened_capacity, finder->opened_count, sizeof one)) {
         free(one.path);
         object_close(object);
         finder->no_memory = true;
@@ -246,8 +246,7 @@ static struct object *find_dsym(struct finder *finder)
 {
     const char *path = finder->path[0] ? finder->path : NULL;
     struct object *found = NULL;
-    fw_error error =
-        object_find_dsym_told(finder->object, path, NULL, note_place, finder, &found);
+    fw_error error = object_find_dsym_told(finder->object, path, NULL, note_place, finder, &found);
     finder->no_memory |= error == FW_ERR_MEMORY;
     struct span id = object_build_id(finder->object);
     const struct candidate_test test = {not_debug_file, NULL, NULL};

@@ -50,10 +50,10 @@ struct debug_files {
 fw_error debug_files_find(struct object *object, const char *path,
                           const struct debug_find_options *options, struct debug_files **files,
                           struct fw_failure *why);
-/* An object file of the debug map (convert_options.open_part, with `files` as context): at its path,
- * beside the image, or below the folders under any tail of its path, since the path is that of the
- * machine that built it. One of another date than was linked is refused. NULL when there is none;
- * the object belongs to `files`. From one thread at a time. */
+/* An object file of the debug map (convert_options.open_part, with `files` as context): at its
+ * path, beside the image, or below the folders under any tail of its path, since the path is that
+ * of the machine that built it. One of another date than was linked is refused. NULL when there is
+ * none; the object belongs to `files`. From one thread at a time. */
 struct object *debug_files_part(void *files, const struct debug_map_object *entry);
 void debug_files_close(struct debug_files *files);
 

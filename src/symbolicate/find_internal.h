@@ -8,7 +8,7 @@
 #include "symbolicate/find.h"
 
 struct opened_file { /* a .dwo or an object file of the debug map */
-    uint64_t hash; /* of the path, to compare first: there may be thousands */
+    uint64_t hash;   /* of the path, to compare first: there may be thousands */
     char *path;
     struct object *object;
 };
@@ -61,7 +61,8 @@ struct object *finder_by_id(struct finder *finder, struct span id,
 struct object *finder_by_name(struct finder *finder, const char *name,
                               const struct candidate_test *test);
 
-/* Files that stay open, by path; finder_remember owns the object from then on, which may be NULL. */
+/* Files that stay open, by path; finder_remember owns the object from then on, which may be NULL.
+ */
 struct object *finder_known(const struct finder *finder, const char *path);
 struct object *finder_remember(struct finder *finder, const char *path, struct object *object);
 

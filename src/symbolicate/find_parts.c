@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TAILS_MAX = 32, PARTS_TOLD = 8 };
+enum { TAILS_MAX = 32, PARTS_TOLD = 3 };
 
 struct part {
     struct finder *finder;
@@ -100,8 +100,7 @@ static void note(struct part *part)
 {
     struct finder *finder = part->finder;
     if (finder->parts_told++ < PARTS_TOLD)
-        finder_note(finder, part->entry->path,
-                    part->refusal[0] ? part->refusal : OBJECT_NO_FILE);
+        finder_note(finder, part->entry->path, part->refusal[0] ? part->refusal : OBJECT_NO_FILE);
 }
 
 struct object *debug_files_part(void *files, const struct debug_map_object *entry)

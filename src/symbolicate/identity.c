@@ -60,13 +60,14 @@ static bool try_path(struct search *s, const char *path)
     }
     s->failed |= error == FW_ERR_MEMORY;
     bool absent = error == FW_ERR_NOT_FOUND && why.os_error != 0;
-    tell(s, path, absent ? OBJECT_NO_FILE : error == FW_ERR_NOT_FOUND ? "another identity"
-                                                                      : fw_error_text(error));
+    tell(s, path,
+         absent                      ? OBJECT_NO_FILE
+         : error == FW_ERR_NOT_FOUND ? "another identity"
+                                     : fw_error_text(error));
     return false;
 }
 
-static bool try_build_id(struct search *s, const char *root, const char *folder,
-                         const char *suffix)
+static bool try_build_id(struct search *s, const char *root, const char *folder, const char *suffix)
 {
     char *path;
     if (s->id.size < 2 ||

@@ -15,8 +15,8 @@ struct identified {
 };
 
 /*
- * In this order: .build-id below the symbolicator's folders; any file of these folders, a symbol map
- * before an image, an image before a debug file; the system's .build-id folders; the servers of
+ * In this order: .build-id below the symbolicator's folders; any file of these folders, a symbol
+ * map before an image, an image before a debug file; the system's .build-id folders; the servers of
  * debuginfod. What is found has the identity. False when memory ran out.
  */
 bool identity_find(struct fw_symbolicator *symbolicator, struct span id, struct identified *found);

@@ -128,20 +128,20 @@ static fw_error open_object(struct fw_source *s, const struct object_choice *cho
 static fw_error check_map(const struct fw_source *s, const struct object_choice *choice,
                           struct fw_failure *why)
 {
-    char text[300], has[2 * sizeof s->id + 1], wanted[2 * sizeof s->id + 1];
+    char has[2 * sizeof s->id + 1], wanted[2 * sizeof s->id + 1];
     struct span id = {s->id, s->id_size};
-    if (choice->uuid.size) {
-        if (id.size == choice->uuid.size && memcmp(id.data, choice->uuid.data, id.size) == 0)
-            return FW_OK;
-        identity_hex(id, has, sizeof has);
-        identity_hex(choice->uuid, wanted, sizeof wanted);
-        snprintf(text, sizeof text, "has %s%s, not %s", id.size ? "the id " : "no id", has, wanted);
-    } else {
-        if (!choice->arch || !s->arch[0] || strcmp(choice->arch, s->arch) == 0)
-            return FW_OK;
-        snprintf(text, sizeof text, "is %s, not %s", s->arch, choice->arch);
+    bool by_id = choice->uuid.size > 0;
+    if (by_id ? id.size == choice->uuid.size && memcmp(id.data, choice->uuid.data, id.size) == 0
+              : !choice->arch || !s->arch[0] || strcmp(choice->arch, s->arch) == 0)
+        return FW_OK;
+    identity_hex(id, has, sizeof has);
+    identity_hex(choice->uuid, wanted, sizeof wanted);
+    if (why) {
+        *why = (struct fw_failure){.code = FW_ERR_NOT_FOUND};
+        snprintf(why->message, sizeof why->message, "%s: %s %.40s, not %.40s", s->path,
+                 by_id ? "has the id" : "is", by_id ? has : s->arch, by_id ? wanted : choice->arch);
     }
-    return fail(why, FW_ERR_NOT_FOUND, s->path, text);
+    return FW_ERR_NOT_FOUND;
 }
 
 /* The file at s->path, if it is what the choice says. */
@@ -282,9 +282,8 @@ static fw_error convert(struct fw_source *s, const uint64_t *only, size_t count,
                                       .calls = true,
                                       .only = only,
                                       .only_count = count,
-                                      .open_part = s->files && s->files->parts
-                                                       ? debug_files_part
-                                                       : NULL,
+                                      .open_part =
+                                          s->files && s->files->parts ? debug_files_part : NULL,
                                       .part_context = s->files,
                                       .progress = o->progress,
                                       .context = o->progress_context};

@@ -41,7 +41,7 @@ struct worker {
 };
 
 void convert_add_problem(struct dwarf_problems *all, enum dwarf_problem kind, uint64_t count,
-                        const struct fw_failure *first)
+                         const struct fw_failure *first)
 {
     if (count && (all->count[kind] == 0 || first->place < all->first[kind].place))
         all->first[kind] = *first;
@@ -255,13 +255,17 @@ static void fill_identity(struct symmap_identity *identity, struct object *objec
     identity->converter = "framewalk " FW_VERSION;
 }
 
+/* By functions: of a moved unit only a part was linked. */
 static void count_rows(const struct code_unit *units, size_t count, struct convert_report *report)
 {
     for (size_t i = 0; i < count; i++) {
         report->functions += units[i].function_count;
-        report->rows += units[i].row_count;
-        report->inlined_calls += units[i].context_count;
-        report->calls += units[i].call_count;
+        for (size_t k = 0; k < units[i].function_count; k++) {
+            const struct code_function *f = &units[i].functions[k];
+            report->rows += f->row_count;
+            report->inlined_calls += f->context_count;
+            report->calls += f->call_count;
+        }
     }
 }
 
@@ -364,8 +368,8 @@ fw_error symmap_convert(struct object *object, struct object *debug,
                                     .partial = options->only != NULL};
         fill_identity(&map.identity, object, input.producer);
         report->symbols = symbols.count;
-        error =
-            symmap_build(&map, convert_threads(options->threads, 0), bytes, size, &report->map, why);
+        error = symmap_build(&map, convert_threads(options->threads, 0), bytes, size, &report->map,
+                             why);
     } else if (why) {
         *why = (struct fw_failure){.code = error};
         snprintf(why->message, sizeof why->message, "%s: %s", object_label(source),

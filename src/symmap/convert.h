@@ -15,9 +15,9 @@ struct convert_options {
     /* Only what is needed for these link-time addresses (ascending); NULL: everything. */
     const uint64_t *only;
     size_t only_count;
-    /* Opens an object file of the debug map of a Mach-O image that has no dSYM; NULL: it is not to be
-     * had. The object stays the callee's, and must outlive the conversion. Asked from the calling
-     * thread only. May be NULL. */
+    /* Opens an object file of the debug map of a Mach-O image that has no dSYM; NULL: it is not to
+     * be had. The object stays the callee's, and must outlive the conversion. Asked from the
+     * calling thread only. May be NULL. */
     struct object *(*open_part)(void *context, const struct debug_map_object *entry);
     void *part_context;
     /* Called now and then from the calling thread; may be NULL. */

@@ -68,8 +68,7 @@ static bool wanted(const struct debug_map_object *entry, const struct convert_op
             else
                 high = middle;
         }
-        if (low < options->only_count &&
-            (f->size == 0 || options->only[low] - f->vaddr < f->size))
+        if (low < options->only_count && (f->size == 0 || options->only[low] - f->vaddr < f->size))
             return true;
     }
     return false;
