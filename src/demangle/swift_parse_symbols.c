@@ -344,14 +344,13 @@ static struct swift_node *read_key_path_index(struct swift_parser *p, const char
 }
 
 /* Tz, TZ */
-static struct swift_node *read_completion_handler(struct swift_parser *p, bool predefined)
+static struct swift_node *read_completion_handler(struct swift_parser *p, bool checked)
 {
-    bool checked = swift_next_if(p, 'C');
     struct swift_node *flag = swift_index_node(p);
     struct swift_node *signature = swift_pop_kind(p, SW_SIGNATURE);
     struct swift_node *result = swift_pop_type(p), *type = swift_pop_type(p);
     struct swift_node *node = swift_new_3(p->arena, SW_COMPLETION_HANDLER, type, result, flag);
-    swift_say(node, predefined ? "predefined " : checked ? "checked " : "");
+    swift_say(node, checked ? "checked " : "");
     return signature != NULL ? swift_add(p->arena, node, signature) : node;
 }
 

@@ -178,6 +178,11 @@ static void print_params(struct swift_printer *out, const struct swift_node *sig
             return;
         }
         const struct swift_node *value = NULL;
+        if (last - first > out->steps) {
+            out->failed = true;
+            return;
+        }
+        out->steps -= last - first;
         for (uint32_t i = first; i < last; i++) {
             const struct swift_node *marker = signature->kids[i];
             if (marker->kids[0]->index != ((uint64_t)depth << 32 | index))
