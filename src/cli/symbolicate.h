@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 enum symbolicate_manner { MANNER_OWN = 0, MANNER_ADDR2LINE, MANNER_ATOS };
-enum symbolicate_form { /* --to: what is written */
+enum symbolicate_form {                /* --to: what is written */
                         FORM_TEXT = 0, /* addresses: lines; a report: the same report */
                         FORM_JSON,
                         FORM_CRASH,    /* a report as Apple's classic text */
@@ -80,6 +80,8 @@ void symbolicate_print_json(FILE *to, const struct symbolicate_options *options,
                             const struct symbolicate_question *question,
                             const struct fw_resolved *symbol);
 
+/* As cli_exit_for, but that what is not found is a file. */
+int symbolicate_exit_for(fw_error code);
 /* Writes foreign text whole, control characters made visible. */
 void symbolicate_put(FILE *to, const char *text);
 /* What follows the last slash (or backslash of a Windows path). */

@@ -81,7 +81,7 @@ static int answer(struct run *run)
     fw_error error = fw_symbolicate(run->source, run->addresses, run->count, &symbols, &why);
     if (error != FW_OK) {
         cli_error("%s", why.message[0] ? why.message : fw_error_text(error));
-        return (int)cli_exit_for(error);
+        return symbolicate_exit_for(error);
     }
     for (size_t i = 0; i < symbols->count; i++) {
         const struct question *q = &run->questions[i];
@@ -291,7 +291,7 @@ int symbolicate_addresses(const struct symbolicate_options *o, struct fw_symboli
     fw_error error = fw_source_open(symbolicator, &request, &run.source, &why);
     if (error != FW_OK) {
         cli_error("%s", why.message);
-        return (int)cli_exit_for(error);
+        return symbolicate_exit_for(error);
     }
     int code = CLI_FAILED;
     if (look_at_file(&run)) {

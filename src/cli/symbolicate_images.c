@@ -46,8 +46,7 @@ static void add(struct image_files *files, const char *path, struct span id, boo
     entry.id_size = (uint32_t)(id.size < sizeof entry.id ? id.size : 0);
     if (entry.id_size)
         memcpy(entry.id, id.data, entry.id_size);
-    if (!entry.path ||
-        !array_room(&files->entries, &files->capacity, files->count, sizeof entry)) {
+    if (!entry.path || !array_room(&files->entries, &files->capacity, files->count, sizeof entry)) {
         free(entry.path);
         files->no_memory = true;
         return;
@@ -181,14 +180,14 @@ __attribute__((format(printf, 2, 3))) static void note(struct hunt *h, const cha
     h->any = true;
 }
 
-static bool try(struct hunt *h, const char *path)
+/* `id` may be empty: then what lies there is taken. */
+static bool try(struct hunt *h, const char *path, struct span id)
 {
-    const struct report_image *image = h->image;
     struct fw_source_request request = {.size = sizeof request,
                                         .path = path,
-                                        .arch = image->id_size ? NULL : h->files->options->arch,
-                                        .id = image->id_size ? image->id : NULL,
-                                        .id_size = image->id_size};
+                                        .arch = id.size ? NULL : h->files->options->arch,
+                                        .id = id.data,
+                                        .id_size = id.size};
     struct fw_failure why = {0};
     fw_error error = fw_source_open(h->files->symbolicator, &request, &h->source, &why);
     if (error == FW_OK)
@@ -200,17 +199,32 @@ static bool try(struct hunt *h, const char *path)
     return false;
 }
 
+/* Breakpad's ids are GUIDs made of the first 16 bytes: of a build id their numbers are read as
+ * little-endian ones, so their bytes change places; a UUID stays. */
+static bool has_breakpad_id(const struct entry *entry, const struct report_image *image)
+{
+    static const uint8_t order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+    bool same = true;
+    for (size_t i = 0; i < 16; i++) /* short build ids are filled up with zeros */
+        same &= image->id[i] == entry->id[order[i]];
+    return same;
+}
+
 static bool has_id(const struct entry *entry, const struct report_image *image)
 {
-    return image->id_size && entry->id_size == image->id_size &&
-           memcmp(entry->id, image->id, image->id_size) == 0;
+    if (!image->id_size || !entry->id_size)
+        return false;
+    if (image->breakpad && image->id_size == 16 && has_breakpad_id(entry, image))
+        return true;
+    return entry->id_size == image->id_size && memcmp(entry->id, image->id, image->id_size) == 0;
 }
 
 static bool try_entries(struct hunt *h, bool maps)
 {
     for (size_t i = 0; i < h->files->count; i++) {
         const struct entry *entry = &h->files->entries[i];
-        if (entry->map == maps && has_id(entry, h->image) && try(h, entry->path))
+        if (entry->map == maps && has_id(entry, h->image) &&
+            try(h, entry->path, (struct span){entry->id, entry->id_size}))
             return true;
     }
     return false;
@@ -243,7 +257,7 @@ static bool try_name(struct hunt *h)
         }
         found = found ? found : entry;
     }
-    return found && try(h, found->path);
+    return found && try(h, found->path, (struct span){0});
 }
 
 /* Where the report says that it lay. */
@@ -260,7 +274,8 @@ static bool try_path(struct hunt *h)
     bool regular = stat(whole, &status) == 0 && S_ISREG(status.st_mode);
     if (!regular)
         note(h, "%s (no such file)", whole);
-    bool found = regular && try(h, whole);
+    struct span id = {h->image->id_size ? h->image->id : NULL, h->image->id_size};
+    bool found = regular && try(h, whole, id);
     free(whole);
     return found;
 }
@@ -297,10 +312,9 @@ static bool begins(const char *text, const char *start)
 
 bool image_is_system(const struct report *report, const struct report_image *image)
 {
-    static const char *const places[] = {"/System/",       "/usr/lib", "/lib",
-                                         "/Library/Apple", "/Developer", "/private/preboot/",
-                                         "[",              "/apex/",   "/system/",
-                                         "???"};
+    static const char *const places[] = {
+        "/System/",          "/usr/lib", "/lib",   "/Library/Apple", "/Developer",
+        "/private/preboot/", "[",        "/apex/", "/system/",       "???"};
     const char *path = image->path ? image->path : "";
     if (image->whole_cache)
         return true;

@@ -86,12 +86,13 @@ static fw_error find_files(struct fw_source *s, struct fw_failure *why)
 static fw_error open_object(struct fw_source *s, const struct fw_source_request *request,
                             struct fw_failure *why)
 {
-    fw_error error = object_open(s->path, &s->object, why);
+    struct object_choice choice = {.arch = request->arch, .uuid = {request->id, request->id_size}};
+    fw_error error = object_open_path(s->path, &choice, &s->object, why);
     if (error != FW_OK)
         return error;
-    (void)request;
     struct span id = object_build_id(s->object);
     take_identity(s, id.data, id.size);
+    snprintf(s->arch, sizeof s->arch, "%s", object_arch_name(s->object));
     s->base = object_base(s->object);
     if (!s->symbolicator->options.no_separate)
         error = find_files(s, why);
