@@ -129,7 +129,9 @@ static bool add_word(struct run *run, const char *word)
     errno = 0;
     value = strtoull(word, &end, 16);
     bool whole = !errno && end != word && !*end && word[0] != '-' && word[0] != '+';
-    /* addr2line takes what can be read of a word, and 0 when nothing can. */
+    /* addr2line takes what can be read of a word, and 0 when nothing can or it is negative. */
+    if (run->options->manner == MANNER_ADDR2LINE && strchr(word, '-'))
+        value = 0;
     if (whole || run->options->manner == MANNER_ADDR2LINE)
         return add(run, word, value, WORD_ADDRESS, address_of(run, value));
     return add(run, word, 0, WORD_OTHER, (struct fw_address){UINT64_MAX, FW_ADDRESS_FILE});
