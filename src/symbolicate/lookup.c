@@ -27,7 +27,8 @@ struct place {      /* one address of the question */
 struct lookup {
     struct fw_source *source;
     struct symmap *map;
-    uint8_t *bytes; /* of a small map; NULL: the map is the source's */
+    uint8_t *bytes;   /* of a small map; NULL: the map is the source's */
+    bool needs_whole; /* the small map could not tell about tail calls */
     struct name_cache names;
 };
 
@@ -332,8 +333,10 @@ static bool add_tail_calls(struct stack_lookup *s, size_t i, struct arena *arena
     struct tail_step steps[TAIL_CHAIN_MAX];
     size_t count;
     uint64_t returns = s->places[i + 1].vaddr + 1 - lookup->source->base;
-    enum tail_result result = tail_chain(lookup->map, returns, s->functions[i], steps, &count);
-    if (result == TAIL_NONE)
+    enum tail_result result =
+        tail_chain(lookup->map, lookup->bytes != NULL, returns, s->functions[i], steps, &count);
+    lookup->needs_whole |= result == TAIL_ELSEWHERE;
+    if (result != TAIL_AMBIGUOUS && count == 0)
         return true;
     struct fw_symbol_frame *frames =
         arena_take_many(arena, symbol->frame_count + count, sizeof *frames);
@@ -352,6 +355,7 @@ static bool add_tail_calls(struct stack_lookup *s, size_t i, struct arena *arena
 static fw_error answer_stack(struct stack_lookup *s, size_t count, struct arena *arena,
                              struct fw_resolved *items)
 {
+    memset(items, 0, count * sizeof *items);
     for (size_t i = 0; i < count; i++) {
         if (s->lookup_of[i] == count) {
             items[i].reason = FW_REASON_UNKNOWN_FILE;
@@ -365,6 +369,25 @@ static fw_error answer_stack(struct stack_lookup *s, size_t count, struct arena 
     for (size_t i = 0; i + 1 < count; i++)
         if (!add_tail_calls(s, i, arena, &items[i]))
             return FW_ERR_MEMORY;
+    return FW_OK;
+}
+
+/* Whole maps where small ones hold too little. */
+static fw_error take_whole_maps(struct stack_lookup *s, bool *changed, struct fw_failure *why)
+{
+    *changed = false;
+    for (size_t k = 0; k < s->lookup_count; k++) {
+        struct lookup *lookup = &s->lookups[k];
+        if (!lookup->needs_whole)
+            continue;
+        struct fw_source *source = lookup->source;
+        lookup_end(lookup);
+        *lookup = (struct lookup){.source = source};
+        *changed = true;
+        fw_error error = source_whole_map(source, &lookup->map, why);
+        if (error != FW_OK)
+            return error;
+    }
     return FW_OK;
 }
 
@@ -383,6 +406,11 @@ fw_error fw_symbolicate_stack(const struct fw_stack_address *stack, size_t count
                          ? begin_all(&s, count, why)
                          : FW_ERR_MEMORY;
     if (error == FW_OK)
+        error = answer_stack(&s, count, &answer->arena, items);
+    bool changed = false;
+    if (error == FW_OK)
+        error = take_whole_maps(&s, &changed, why);
+    if (error == FW_OK && changed)
         error = answer_stack(&s, count, &answer->arena, items);
     for (size_t k = 0; s.lookups && k < s.lookup_count; k++)
         lookup_end(&s.lookups[k]);

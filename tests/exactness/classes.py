@@ -7,6 +7,8 @@ CLASSES = {
     "nothing": "we know nothing there, the peer does",
     "more": "the peer knows nothing there, we do",
     "alias": "another name of the symbol table for the same address",
+    "version": "the peer's name ends in a symbol version (@@GLIBC_2.34)",
+    "scopes": "our name has the scopes that the peer's lacks",
     "part": "a suffix of the compiler (.cold, .part, .constprop ...) more or less",
     "no function": "we have no function name, the peer has",
     "function only ours": "the peer has no function name, we have",
@@ -27,6 +29,8 @@ CLASSES = {
 }
 
 
+NAMES = {"alias", "version", "scopes"}  # the same function, called otherwise
+
 
 def _spelling(a, b):
     """Whether the paths are of one file: equal after `.` and `..` are resolved, or one ends as the other."""
@@ -46,8 +50,12 @@ def _within(few, many):
 
 
 def function_class(ours, theirs, same_place):
-    if ours and theirs and same_place(ours, theirs):
+    if ours and theirs and same_place(ours, theirs.partition("@")[0]) and ours != theirs.partition("@")[0]:
         return "alias"
+    if ours and ours == theirs.partition("@")[0]:
+        return "version"
+    if theirs and ours.endswith("::" + theirs):
+        return "scopes"
     if _stem(ours) == _stem(theirs):
         return "part"
     if not ours:

@@ -77,8 +77,9 @@ def write(path, differences, second):
 
 
 def table(name, tally):
-    share = 100 * tally.equal / tally.asked if tally.asked else 0
-    print(f"| {name} | {tally.asked:,} | {tally.equal:,} | {share:.3f} % |")
+    named = tally.equal + sum(tally.classes[kind] for kind in classes.NAMES)
+    whole = max(tally.asked, 1)
+    print(f"| {name} | {tally.asked:,} | {tally.equal:,} | {100 * tally.equal / whole:.3f} % | {100 * named / whole:.3f} % |")
 
 
 def classes_table(name, tally):
@@ -146,7 +147,7 @@ def main():
             compare_macho(name[len("macho:"):], options, tally)
         else:
             compare_input(name, options, tally)
-    print("| file | addresses | equal | share |\n|---|---:|---:|---:|")
+    print("| file | addresses | equal | share | but for the choice of names |\n|---|---:|---:|---:|---:|")
     for name, tally in tallies.items():
         table(name, tally)
     print("\n| file | class of difference | addresses | share | example |\n|---|---|---:|---:|---|")

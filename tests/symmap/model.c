@@ -208,9 +208,12 @@ static void insert(struct range *list, size_t *count, struct range r)
     list[i] = r;
 }
 
-static size_t richness(const struct code_function *f)
+static bool has_lines(const struct range *r)
 {
-    return (size_t)f->row_count + f->context_count;
+    for (uint32_t i = 0; i < r->function->row_count; i++)
+        if (r->unit->rows[r->function->first_row + i].file != CODE_NONE)
+            return true;
+    return false;
 }
 
 /* Of the functions of one kind. */
@@ -228,7 +231,7 @@ static size_t collect(const struct model *m, bool lines_only, struct range *list
                 same++;
             if (same == count)
                 insert(list, &count, r);
-            else if (richness(f) > richness(list[same].function))
+            else if (has_lines(&r) && !has_lines(&list[same]))
                 list[same] = r;
         }
     return count;
