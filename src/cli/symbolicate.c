@@ -244,6 +244,34 @@ int symbolicate_exit_for(fw_error code)
     return code == FW_ERR_NOT_FOUND ? CLI_FORMAT : (int)cli_exit_for(code);
 }
 
+static bool has_names(const struct fw_source *source, struct fw_source_info *info)
+{
+    *info = (struct fw_source_info){.size = sizeof *info};
+    return fw_source_info(source, info) == FW_OK &&
+           (info->kind == FW_SOURCE_DWARF || info->kind == FW_SOURCE_MAP);
+}
+
+fw_error symbolicate_open(const struct symbolicate_options *options,
+                          struct fw_symbolicator *symbolicator,
+                          const struct fw_source_request *request, struct fw_source **source,
+                          struct fw_failure *why)
+{
+    struct fw_source_info info, other_info;
+    struct fw_source *other;
+    fw_error error = fw_source_open(symbolicator, request, source, why);
+    if (error != FW_OK || has_names(*source, &info) || info.id_size == 0 ||
+        options->folder_count == 0 || options->no_separate || !request->path)
+        return error;
+    struct fw_source_request by_id = {.size = sizeof by_id, .id = info.id, .id_size = info.id_size};
+    if (fw_source_open(symbolicator, &by_id, &other, NULL) != FW_OK)
+        return FW_OK;
+    bool better = has_names(other, &other_info);
+    fw_source_close(better ? *source : other);
+    if (better)
+        *source = other;
+    return FW_OK;
+}
+
 int symbolicate_main(int argc, char **argv)
 {
     struct command c = {0};

@@ -87,6 +87,12 @@ void symbolicate_put(FILE *to, const char *text);
 /* What follows the last slash (or backslash of a Windows path). */
 const char *symbolicate_last_part(const char *path);
 
+/* symbolicate.c: fw_source_open, but that something with more than symbol tables is taken out of
+ * --debug when there is one of the same identity. */
+fw_error symbolicate_open(const struct symbolicate_options *options,
+                          struct fw_symbolicator *symbolicator,
+                          const struct fw_source_request *request, struct fw_source **source,
+                          struct fw_failure *why);
 /* symbolicate_addresses.c: addresses of argv, a file or standard input. An exit code. */
 int symbolicate_addresses(const struct symbolicate_options *options,
                           struct fw_symbolicator *symbolicator, FILE *to, int argc, char **argv);

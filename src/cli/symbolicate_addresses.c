@@ -290,7 +290,7 @@ int symbolicate_addresses(const struct symbolicate_options *o, struct fw_symboli
     struct run run = {.options = o,
                       .printer = {.options = o, .style = {to, style_wanted(o->color, to)}}};
     struct fw_failure why = {0};
-    fw_error error = fw_source_open(symbolicator, &request, &run.source, &why);
+    fw_error error = symbolicate_open(o, symbolicator, &request, &run.source, &why);
     if (error != FW_OK) {
         cli_error("%s", why.message);
         return symbolicate_exit_for(error);

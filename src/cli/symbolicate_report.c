@@ -357,16 +357,13 @@ static bool find_images(struct job *job, struct fw_symbolicator *symbolicator)
 {
     const struct report *r = job->report;
     job->images = calloc(r->image_count + 1, sizeof *job->images);
-    struct image_files *files = image_files_open(job->options, symbolicator);
     for (size_t i = 0; job->images && i < r->frame_count; i++)
         if (is_placed(r, &r->frames[i]))
             job->images[r->frames[i].image].used = true;
-    for (size_t i = 0; job->images && files && i < r->image_count; i++)
+    for (size_t i = 0; job->images && i < r->image_count; i++)
         if (job->images[i].used)
-            job->images[i].file = image_files_find(files, r, &r->images[i]);
-    bool found = job->images && files;
-    image_files_close(files);
-    return found;
+            job->images[i].file = image_file_find(job->options, symbolicator, r, &r->images[i]);
+    return job->images != NULL;
 }
 
 static int symbolicate(struct job *job, struct fw_symbolicator *symbolicator, FILE *to)
