@@ -208,7 +208,7 @@ class AsAddr2line(unittest.TestCase):
             if not program:
                 continue
             with_lines = blocks(run("-ae", program, *same_addresses(self, program)).stdout)
-            text = "".join(f"{a}\n" for a, answer in with_lines.items() if answer[-1][-1] != "?")
+            text = "".join(f"{a}\n" for a, answer in with_lines.items() if answer[-1][-2:] not in (":?", ":0"))
             for flags, wanted in (("-fip", ["-p", "-i"]), ("-fi", ["-i"]), ("-i", ["-i", "-f=none"]),
                                   ("-f", ["--no-inlines"])):
                 with self.subTest(program=name, flags=flags):
@@ -289,8 +289,9 @@ class Own(unittest.TestCase):
         for answer, line in zip(theirs.values(), ours):
             flat = []
             for frame in json.loads(line)["frames"]:
-                flat += [frame["function"], f"{frame.get('file', '??')}:{frame.get('line', '?')}"]
-            self.assertEqual(flat, answer[1:])
+                flat += [frame.get("function", "??"), f"{frame.get('file', '??')}:{frame.get('line', '?')}"]
+            if answer[-1][-2:] not in (":?", ":0"):
+                self.assertEqual(flat, answer[1:])
 
     def test_offsets_of_the_image(self):
         direct = run(self.program, self.main).stdout.split("  ", 1)[1]
@@ -319,7 +320,7 @@ class Own(unittest.TestCase):
         self.assertIn("no debug file was found", answer.stderr)
         self.assertIn(".build-id", answer.stderr)
         found = run(stripped, "--debug", FOLDER.name, self.main)
-        self.assertIn("symbolicate_program.cc:", found.stdout)
+        self.assertIn("symbolicate_program.cc:", found.stdout, found.stderr)
         self.assertEqual(found.stderr, "")
         self.assertIn("symbolicate_program.cc:", run(stripped, "--debug", self.program,
                                                      self.main).stdout)
@@ -482,7 +483,7 @@ class AppleReports(unittest.TestCase):
     def test_other_forms(self):
         path = write("few.ips", ips([0x363c, 0x364c]))
         text = run("--debug", DSYM, "--to", "crash", path).stdout
-        self.assertRegex(text, r"(?m)^0   main +\t0x000000010400363c main \+ 0 \(main\.cpp:5\)$")
+        self.assertRegex(text, r"(?m)^0   main +\t +0x10400363c main \+ 0 \(main\.cpp:5\)$")
         collapsed = run("--debug", DSYM, "--collapsed", path).stdout
         self.assertRegex(collapsed, r";main;.*operator<<.*_\[i\];main 1\n$")
         answer = json.loads(run("--debug", DSYM, "--json", path).stdout)
@@ -510,7 +511,7 @@ class AppleReports(unittest.TestCase):
         report = ips([0x363c], path=other)
         answer = run(write("other.ips", report))
         self.assertEqual((answer.returncode, answer.stdout), (8, report))
-        self.assertIn("other-main (", answer.stderr)
+        self.assertIn("other-main: has the id 4c4c44f9", answer.stderr)
 
     def test_paths_that_block(self):
         fifo = os.path.join(FOLDER.name, "fifo")
@@ -591,11 +592,12 @@ class OtherReports(unittest.TestCase):
             self.skipTest("no build ids")
         raw = bytes.fromhex(identity.group(1))
         guid = (raw[3::-1] + raw[5:3:-1] + raw[7:5:-1] + raw[8:]).hex().upper() + "0"
-        request = {"memoryMap": [["program", guid], ["other", "0" * 33]],
+        name = os.path.basename(self.program)
+        request = {"memoryMap": [[name, guid], ["other", "0" * 33]],
                    "stacks": [[[0, a] for a in self.every]]}
         answer = json.loads(run("--debug", self.program, text=json.dumps(request)).stdout)
         result = answer["results"][0]
-        self.assertEqual(result["found_modules"], {f"program/{guid}": True,
+        self.assertEqual(result["found_modules"], {f"{name}/{guid}": True,
                                                    "other/" + "0" * 33: None})
         for frame, pairs in zip(result["stacks"][0], self.expected):
             self.assertEqual(frame["function"], pairs[-1][0])
@@ -609,7 +611,9 @@ class OtherReports(unittest.TestCase):
         place = re.search(r" \.debug_info +PROGBITS +\w+ (\w+) (\w+)", sections)
         begin, size = (int(part, 16) for part in place.groups())
         contents[begin:begin + size] = b"\xff" * size
-        broken = os.path.join(FOLDER.name, "broken")
+        folder = tempfile.TemporaryDirectory() # nobody else may find it by its identity
+        self.addCleanup(folder.cleanup)
+        broken = os.path.join(folder.name, "broken")
         with open(broken, "wb") as file:
             file.write(contents)
         trace = f"{broken}+0x{self.every[0]:x}\n{self.program}+0x{self.every[-1]:x}\n"
