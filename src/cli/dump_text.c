@@ -253,7 +253,8 @@ static void print_frame(const struct fw_frame *frame, const struct frame_text *t
     if (image_width > 0)
         style_print(style, STYLE_DIM, "  %s", image);
     if (text->file != NULL) {
-        pad(image_width, columns->image, style);
+        if (name_columns(text) <= columns->name)
+            pad(image_width, columns->image, style);
         print_line(text, verbose, style);
     }
     if (verbose && text->role == FRAME_REAL)

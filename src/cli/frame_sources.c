@@ -149,7 +149,14 @@ static fw_error try_path(struct frame_sources *sources, const struct fw_symbol *
                                         .path = path,
                                         .id = symbol->build_id,
                                         .id_size = symbol->build_id_size};
-    return fw_source_open(sources->symbolicator, &request, source, why);
+    fw_error error = fw_source_open(sources->symbolicator, &request, source, why);
+    struct fw_source_info info = {.size = sizeof info};
+    if (error != FW_OK || (fw_source_info(*source, &info) == FW_OK && info.kind >= FW_SOURCE_DWARF))
+        return error;
+    fw_source_close(*source); /* fw_process reads symbol tables as well */
+    *source = NULL;
+    snprintf(why->message, sizeof why->message, "there is no debug information");
+    return why->code;
 }
 
 static char *story_of(const struct fw_source *source, const struct fw_failure *why)
@@ -160,11 +167,11 @@ static char *story_of(const struct fw_source *source, const struct fw_failure *w
     if (source == NULL)
         length = asprintf(&story, "no lines: %s",
                           why->message[0] != '\0' ? why->message : fw_error_text(why->code));
-    else if (fw_source_info(source, &info) != FW_OK || info.kind < FW_SOURCE_DWARF)
-        length = asprintf(&story, "no lines: there is no debug information");
     else
         length = asprintf(&story, "lines from %s",
-                          info.debug_path != NULL ? info.debug_path : info.path);
+                          fw_source_info(source, &info) != FW_OK ? "?"
+                          : info.debug_path != NULL              ? info.debug_path
+                                                                 : info.path);
     return length < 0 ? NULL : story;
 }
 
