@@ -2,8 +2,9 @@
  * `framewalk dump`: the model between capture and output.
  *
  * One way through: dump_options_parse -> dump.c captures into `struct dump` (samples.c merges
- * repeated captures) -> frame_lines.c reads debug files -> one of the writers below. A writer reads the model and the names and
- * decides nothing about what is whole: that was settled in `missing` before it was called.
+ * repeated captures) -> frame_lines.c reads debug files -> one of the writers below. A writer reads
+ * the model and the names and decides nothing about what is whole: that was settled in `missing`
+ * before it was called.
  */
 #ifndef CLI_DUMP_H
 #define CLI_DUMP_H
