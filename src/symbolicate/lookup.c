@@ -168,9 +168,9 @@ static bool copy_frame(struct lookup *lookup, struct arena *arena, const struct 
     return to->mangled && to->function;
 }
 
-/* The frames of one place into the arena; `extra` leaves room behind them for tail calls. */
+/* The frames of one place into the arena. */
 static fw_error answer_place(struct lookup *lookup, struct arena *arena, const struct place *place,
-                             size_t extra, struct fw_resolved *symbol, uint32_t *outer_function)
+                             struct fw_resolved *symbol, uint32_t *outer_function)
 {
     struct symmap_frame found[FRAMES_MAX];
     size_t count = 0;
@@ -188,7 +188,7 @@ static fw_error answer_place(struct lookup *lookup, struct arena *arena, const s
     }
     if (count > FRAMES_MAX)
         count = FRAMES_MAX;
-    struct fw_symbol_frame *frames = arena_take_many(arena, count + extra, sizeof *frames);
+    struct fw_symbol_frame *frames = arena_take_many(arena, count, sizeof *frames);
     if (!frames)
         return FW_ERR_MEMORY;
     for (size_t i = 0; i < count; i++)
@@ -256,7 +256,7 @@ fw_error fw_symbolicate(struct fw_source *source, const struct fw_address *addre
         error = lookup_begin(&lookup, places, count, why);
     uint32_t function;
     for (size_t i = 0; error == FW_OK && i < count; i++)
-        error = answer_place(&lookup, &answer->arena, &places[i], 0, &items[i], &function);
+        error = answer_place(&lookup, &answer->arena, &places[i], &items[i], &function);
     lookup_end(&lookup);
     free(places);
     return finish(answer, error, symbols, why);
@@ -336,7 +336,14 @@ static bool add_tail_calls(struct stack_lookup *s, size_t i, struct arena *arena
     enum tail_result result =
         tail_chain(lookup->map, lookup->bytes != NULL, returns, s->functions[i], steps, &count);
     lookup->needs_whole |= result == TAIL_ELSEWHERE;
-    struct fw_symbol_frame *frames = (struct fw_symbol_frame *)(uintptr_t)symbol->frames;
+    if (result != TAIL_AMBIGUOUS && count == 0)
+        return true;
+    struct fw_symbol_frame *frames =
+        arena_take_many(arena, symbol->frame_count + count, sizeof *frames);
+    if (!frames)
+        return false;
+    memcpy(frames, symbol->frames, symbol->frame_count * sizeof *frames);
+    symbol->frames = frames;
     if (result == TAIL_AMBIGUOUS)
         frames[symbol->frame_count - 1].flags |= FW_SYMBOL_AMBIGUOUS_TAIL;
     for (size_t k = 0; k < count; k++)
@@ -354,8 +361,8 @@ static fw_error answer_stack(struct stack_lookup *s, size_t count, struct arena 
             items[i].reason = FW_REASON_UNKNOWN_FILE;
             continue;
         }
-        fw_error error = answer_place(&s->lookups[s->lookup_of[i]], arena, &s->places[i],
-                                      TAIL_CHAIN_MAX, &items[i], &s->functions[i]);
+        fw_error error = answer_place(&s->lookups[s->lookup_of[i]], arena, &s->places[i], &items[i],
+                                      &s->functions[i]);
         if (error != FW_OK)
             return error;
     }
