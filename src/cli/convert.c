@@ -4,6 +4,7 @@
 #include "cli/convert.h"
 
 #include "cli/cli.h"
+#include "cli/convert_formats.h"
 #include "cli/progress.h"
 #include "symbolicate/find.h"
 #include "symmap/convert.h"
@@ -17,14 +18,16 @@
 
 struct options {
     const char *output;
+    enum convert_format format;
     unsigned threads;
     bool columns, no_calls, quiet, help;
 };
 
-enum { OPTION_THREADS = 256, OPTION_COLUMNS, OPTION_NO_CALLS };
+enum { OPTION_THREADS = 256, OPTION_COLUMNS, OPTION_NO_CALLS, OPTION_TO };
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
+    {"to", required_argument, NULL, OPTION_TO},
     {"threads", required_argument, NULL, OPTION_THREADS},
     {"columns", no_argument, NULL, OPTION_COLUMNS},
     {"no-calls", no_argument, NULL, OPTION_NO_CALLS},
@@ -37,8 +40,10 @@ void convert_usage(FILE *to)
 {
     fputs("usage: framewalk convert [OPTIONS] FILE\n"
           "Turns a debug file into a symbol map: small, and searched in well under a microsecond.\n"
+          "FILE may also be a symbol map, a GSYM file or Breakpad text.\n"
           "\n"
-          "  -o, --output FILE  where to write (default: FILE.symmap in the current folder)\n"
+          "  -o, --output FILE  where to write (default: FILE.symmap, .gsym, .sym here)\n"
+          "      --to FORMAT    symmap (default), gsym or breakpad\n"
           "      --threads N    read with N threads (default: one per processor)\n"
           "      --columns      keep columns of lines\n"
           "      --no-calls     leave out call sites: no tail-call frames later\n"
@@ -67,6 +72,10 @@ static bool parse(int argc, char **argv, struct options *options)
             options->threads = (unsigned)number;
             break;
         }
+        case OPTION_TO:
+            if (!convert_format_named(optarg, &options->format))
+                return false;
+            break;
         case OPTION_COLUMNS: options->columns = true; break;
         case OPTION_NO_CALLS: options->no_calls = true; break;
         case 'q': options->quiet = true; break;
@@ -140,6 +149,8 @@ static int convert(const char *path, const struct options *options)
         error = symmap_convert(object, files->debug, &files->companions, &convert_options, &bytes,
                                &size, &report, &why);
     if (error == FW_OK)
+        error = convert_to(options->format, &bytes, &size, &why);
+    if (error == FW_OK)
         error = symmap_save(options->output, bytes, size, &why);
     progress_end(&progress);
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -153,6 +164,25 @@ static int convert(const char *path, const struct options *options)
     free(bytes);
     debug_files_close(files);
     object_close(object);
+    return (int)cli_exit_for(error);
+}
+
+/* Symbols that are a map already, or another tool's. */
+static int convert_symbols(const char *path, const struct options *options)
+{
+    struct fw_failure why = {0};
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    fw_error error = convert_read_symbols(path, &bytes, &size, &why);
+    if (error == FW_OK)
+        error = convert_to(options->format, &bytes, &size, &why);
+    if (error == FW_OK)
+        error = symmap_save(options->output, bytes, size, &why);
+    if (error != FW_OK)
+        cli_error("%s", why.message);
+    else if (!options->quiet)
+        fprintf(stderr, "%s: %.1f MB\n", options->output, (double)size / 1e6);
+    free(bytes);
     return (int)cli_exit_for(error);
 }
 
@@ -172,8 +202,9 @@ int convert_main(int argc, char **argv)
     const char *path = argv[optind], *slash = strrchr(path, '/');
     char name[4096];
     if (!options.output) {
-        snprintf(name, sizeof name, "%s.symmap", slash ? slash + 1 : path);
+        snprintf(name, sizeof name, "%s%s", slash ? slash + 1 : path,
+                 convert_suffix(options.format));
         options.output = name;
     }
-    return convert(path, &options);
+    return convert_is_symbols(path) ? convert_symbols(path, &options) : convert(path, &options);
 }

@@ -7,6 +7,7 @@
 #include "dwarf/load.h"
 
 #include "symmap/symbol_list.h"
+#include "symmap/text_hash.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -214,9 +215,14 @@ static void fill_identity(struct symmap_identity *identity, struct object *objec
         id.size = sizeof identity->id;
     if (id.size) {
         memcpy(identity->id, id.data, id.size);
-        identity->id_kind = SYMMAP_ID_BUILD_ID;
+        identity->id_kind = object_is_macho(object) ? SYMMAP_ID_UUID : SYMMAP_ID_BUILD_ID;
     }
     identity->id_size = (uint32_t)id.size;
+    if (!id.size && text_hash(object, identity->id)) {
+        identity->id_kind = SYMMAP_ID_TEXT_HASH;
+        identity->id_size = TEXT_HASH_SIZE;
+    }
+    snprintf(identity->arch, sizeof identity->arch, "%s", object_arch_name(object));
     identity->base = object_base(object);
     const char *label = object_label(object), *slash = strrchr(label, '/');
     identity->object = slash ? slash + 1 : label;
