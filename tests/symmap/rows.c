@@ -1,12 +1,16 @@
 #include "symmap/rows.h"
 
 #include "base/array.h"
-#include "support/cmocka.h"
 #include "symbolicate/find.h"
 #include "symmap/convert.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void add_frame(FILE *to, const struct symmap_frame *frame)
 {
