@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/convert_formats.h"
+#include "cli/convert_verify.h"
 #include "cli/progress.h"
 #include "symbolicate/find.h"
 #include "symmap/convert.h"
@@ -20,14 +21,15 @@ struct options {
     const char *output;
     enum convert_format format;
     unsigned threads;
-    bool columns, no_calls, quiet, help;
+    bool columns, no_calls, verify, quiet, help;
 };
 
-enum { OPTION_THREADS = 256, OPTION_COLUMNS, OPTION_NO_CALLS, OPTION_TO };
+enum { OPTION_THREADS = 256, OPTION_COLUMNS, OPTION_NO_CALLS, OPTION_TO, OPTION_VERIFY };
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
     {"to", required_argument, NULL, OPTION_TO},
+    {"verify", no_argument, NULL, OPTION_VERIFY},
     {"threads", required_argument, NULL, OPTION_THREADS},
     {"columns", no_argument, NULL, OPTION_COLUMNS},
     {"no-calls", no_argument, NULL, OPTION_NO_CALLS},
@@ -44,6 +46,8 @@ void convert_usage(FILE *to)
           "\n"
           "  -o, --output FILE  where to write (default: FILE.symmap, .gsym, .sym here)\n"
           "      --to FORMAT    symmap (default), gsym or breakpad\n"
+          "      --verify       look everything up again and compare it with the debug file;\n"
+          "                     --verify MAP FILE: only that, of a map that stands\n"
           "      --threads N    read with N threads (default: one per processor)\n"
           "      --columns      keep columns of lines\n"
           "      --no-calls     leave out call sites: no tail-call frames later\n"
@@ -76,6 +80,7 @@ static bool parse(int argc, char **argv, struct options *options)
             if (!convert_format_named(optarg, &options->format))
                 return false;
             break;
+        case OPTION_VERIFY: options->verify = true; break;
         case OPTION_COLUMNS: options->columns = true; break;
         case OPTION_NO_CALLS: options->no_calls = true; break;
         case 'q': options->quiet = true; break;
@@ -148,6 +153,10 @@ static int convert(const char *path, const struct options *options)
     if (error == FW_OK)
         error = symmap_convert(object, files->debug, &files->companions, &convert_options, &bytes,
                                &size, &report, &why);
+    int differ = 0;
+    if (error == FW_OK && options->verify)
+        differ = convert_verify(&(struct verify_files){object, files}, bytes, size,
+                                &convert_options, options->quiet, &error, &why);
     if (error == FW_OK)
         error = convert_to(options->format, &bytes, &size, &why);
     if (error == FW_OK)
@@ -164,7 +173,7 @@ static int convert(const char *path, const struct options *options)
     free(bytes);
     debug_files_close(files);
     object_close(object);
-    return (int)cli_exit_for(error);
+    return error == FW_OK ? differ : (int)cli_exit_for(error);
 }
 
 /* Symbols that are a map already, or another tool's. */
@@ -195,6 +204,8 @@ int convert_main(int argc, char **argv)
         convert_usage(stdout);
         return CLI_OK;
     }
+    if (options.verify && optind + 2 == argc)
+        return convert_verify_map(argv[optind], argv[optind + 1], options.threads, options.quiet);
     if (optind + 1 != argc) {
         cli_error("one file is wanted (framewalk convert --help)");
         return CLI_USAGE;
