@@ -133,7 +133,8 @@ static void gsymutil_says_the_same(void **state)
     int fd = mkstemp(path);
     assert_int_equal(write(fd, file, size), size);
     close(fd);
-    snprintf(command, sizeof command, "! llvm-gsymutil-19 %s 2>&1 | grep -q '^error\\|^FunctionInfo:\\|unable'", path);
+    snprintf(command, sizeof command,
+             "! llvm-gsymutil-19 %s 2>&1 | grep -q '^error\\|^FunctionInfo:\\|unable'", path);
     assert_int_equal(system(command), 0);
     struct rows_list rows;
     rows_of(map, &rows);
@@ -160,7 +161,9 @@ static void round_trip_of_libc(void **state)
 static void round_trip_of_mach_o(void **state)
 {
     (void)state;
-    check_file(FW_SHARED_DATA "/debug/samply/other/simple-example/out/mac-dsym/main.dSYM/Contents/Resources/DWARF/main");
+    check_file(
+        FW_SHARED_DATA
+        "/debug/samply/other/simple-example/out/mac-dsym/main.dSYM/Contents/Resources/DWARF/main");
 }
 
 int main(void)

@@ -93,8 +93,8 @@ struct symmap *map_of_file(const char *path, uint8_t **bytes)
                                     &size, NULL, &why),
                      FW_OK);
     struct symmap *map;
-    assert_int_equal(
-        symmap_open_bytes((struct span){*bytes, size}, true, "made here", &map, &why), FW_OK);
+    assert_int_equal(symmap_open_bytes((struct span){*bytes, size}, true, "made here", &map, &why),
+                     FW_OK);
     debug_files_close(files);
     object_close(object);
     return map;
