@@ -71,9 +71,11 @@ struct fw_source_request {
     size_t id_size;
 };
 
-/* FW_ERR_NOT_FOUND when nothing with this identity was found; FW_ERR_CORRUPT when path has another
- * identity; the message says what was looked at. A source without any debug information opens: its
- * addresses get names of the symbol table, or a reason. */
+/* When the file at `path` has another identity, it is looked for by `id` in the folders as well.
+ * FW_ERR_NOT_FOUND when nothing with this identity was found; the message says what was looked for
+ * and where. FW_ERR_ARGUMENT for a fat file without a choice; the message names its slices. A
+ * source without any debug information opens: its addresses get names of the symbol table, or a
+ * reason. */
 FW_API fw_error fw_source_open(struct fw_symbolicator *symbolicator,
                                const struct fw_source_request *request, struct fw_source **source,
                                struct fw_failure *why);

@@ -63,10 +63,17 @@ static int compare(const struct symmap *map, const struct verify_files *files,
         return CLI_FAILED;
     }
     double begin = seconds();
-    *error = symmap_verify(map, files->object, files->files->debug, &files->files->companions,
-                           options, report, why);
-    if (options->context)
-        progress_end(options->context);
+    if (files->files && files->files->parts) {
+        *error = FW_ERR_UNSUPPORTED;
+        *why = (struct fw_failure){.code = *error,
+                                   .message = "a map that was made of the object files of a "
+                                              "program cannot be verified: verify one of its dSYM"};
+    } else {
+        *error =
+            symmap_verify(map, files->object, files->files ? files->files->debug : NULL,
+                          files->files ? &files->files->companions : NULL, options, report, why);
+    }
+    progress_end(files->progress);
     if (*error == FW_OK)
         tell(report, seconds() - begin, quiet);
     int result = *error == FW_OK && !verify_differences(report) ? CLI_OK : CLI_FAILED;
@@ -74,12 +81,12 @@ static int compare(const struct symmap *map, const struct verify_files *files,
     return result;
 }
 
-int convert_verify(const struct verify_files *files, const uint8_t *bytes, size_t size,
+int convert_verify(const struct verify_files *files, struct span bytes,
                    const struct convert_options *options, bool quiet, fw_error *error,
                    struct fw_failure *why)
 {
     struct symmap *map;
-    *error = symmap_open_bytes((struct span){bytes, size}, false, "the map", &map, why);
+    *error = symmap_open_bytes(bytes, false, "the map", &map, why);
     if (*error != FW_OK)
         return CLI_FAILED;
     int result = compare(map, files, options, quiet, error, why);
@@ -95,31 +102,37 @@ static bool same_identity(const struct symmap *map, const struct object *object)
            (identity->id_size == id.size && memcmp(identity->id, id.data, id.size) == 0);
 }
 
-int convert_verify_map(const char *map_path, const char *path, unsigned threads, bool quiet)
+int convert_verify_map(const char *map_path, const char *path,
+                       const struct convert_command *command)
 {
     struct fw_failure why = {0};
     struct symmap *map = NULL;
     struct object *object = NULL;
     struct debug_files *files = NULL;
     struct progress progress;
-    const struct debug_find_options find = {
-        .debuginfod = true, .progress = show, .context = &progress};
+    const struct debug_find_options find = {.folders = command->debug,
+                                            .sysroot = command->sysroot,
+                                            .debuginfod = !command->no_debuginfod,
+                                            .progress = show,
+                                            .context = &progress};
     const struct convert_options options = {
-        .threads = threads, .progress = show, .context = &progress};
+        .threads = command->threads, .progress = show, .context = &progress};
+    const struct object_choice choice = {.arch = command->arch};
     int result = CLI_FAILED;
     progress_begin(&progress);
     fw_error error = symmap_open(map_path, &map, &why);
     if (error == FW_OK)
-        error = object_open_path(path, NULL, &object, &why);
+        error = object_open_path(path, &choice, &object, &why);
     if (error == FW_OK && !same_identity(map, object)) {
         error = FW_ERR_CORRUPT;
         snprintf(why.message, sizeof why.message, "%s is not the map of %s: another build id",
                  map_path, path);
     }
-    if (error == FW_OK)
+    if (error == FW_OK && !command->no_separate)
         error = debug_files_find(object, path, &find, &files, &why);
     if (error == FW_OK)
-        result = compare(map, &(struct verify_files){object, files}, &options, quiet, &error, &why);
+        result = compare(map, &(struct verify_files){object, files, &progress}, &options,
+                         command->quiet, &error, &why);
     progress_end(&progress);
     if (error != FW_OK)
         cli_error("%s", why.message);

@@ -272,7 +272,9 @@ static bool distribute(struct compiler *c, struct abbrev_table *table)
     return true;
 }
 
-static struct abbrev_table *compile(const struct dwarf_file *file, const struct abbrev_slot *slot)
+/* Everything, or up to the declaration of the code `last` when that is not 0. */
+static struct abbrev_table *compile(const struct dwarf_file *file, const struct abbrev_slot *slot,
+                                    uint64_t last)
 {
     struct span data = file->section[SECTION_ABBREV];
     struct compiler c = {.slot = slot};
@@ -283,7 +285,8 @@ static struct abbrev_table *compile(const struct dwarf_file *file, const struct 
     /* Tables do not overlap in files that mean well; in others the sum of them all is bounded. */
     uint64_t used = atomic_load(&file->abbrev_used), limit = (uint64_t)data.size * 8 + 65536;
     while (used + reader_offset(&c.r) - slot->offset < limit && compile_one(&c))
-        ;
+        if (last && c.all[c.count - 1].code == last)
+            break;
     atomic_fetch_add(&((struct dwarf_file *)(uintptr_t)file)->abbrev_used,
                      reader_offset(&c.r) - (c.r.failed ? 0 : slot->offset));
     if (c.r.failed) {
@@ -320,7 +323,7 @@ const struct abbrev_table *abbrev_table_of(const struct unit *unit)
     struct abbrev_table *table = atomic_load_explicit(&slot->table, memory_order_acquire);
     if (table)
         return table;
-    struct abbrev_table *made = compile(unit->file, slot);
+    struct abbrev_table *made = compile(unit->file, slot, 0);
     if (!made)
         return NULL;
     if (atomic_compare_exchange_strong_explicit(&slot->table, &table, made, memory_order_acq_rel,
@@ -328,6 +331,11 @@ const struct abbrev_table *abbrev_table_of(const struct unit *unit)
         return made;
     abbrev_table_free(made); /* another thread was first */
     return table;
+}
+
+struct abbrev_table *abbrev_table_for(const struct unit *unit, uint64_t code)
+{
+    return compile(unit->file, unit->abbrevs, code);
 }
 
 const struct abbrev *abbrev_sparse(const struct abbrev_table *table, uint64_t code)

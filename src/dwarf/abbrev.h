@@ -94,6 +94,9 @@ struct abbrev_table {
 
 /* The table of a unit, compiled if it is not yet. NULL when memory ran out. Thread-safe. */
 const struct abbrev_table *abbrev_table_of(const struct unit *unit);
+/* A table of one's own that is good for DIEs of this code: quick when its declaration comes early.
+ * NULL when memory ran out; for abbrev_table_free. */
+struct abbrev_table *abbrev_table_for(const struct unit *unit, uint64_t code);
 void abbrev_table_free(struct abbrev_table *table);
 const struct abbrev *abbrev_sparse(const struct abbrev_table *table, uint64_t code);
 

@@ -194,6 +194,19 @@ fw_error dwarf_unit_read(const struct dwarf *dwarf, size_t unit,
 /* Entries of one list of a unit's ranges: more than any linker makes, less than a lie can. */
 enum { UNIT_RANGES = 1 << 20 };
 
+static bool read_root_ranges(struct range_reader *reader, struct view *view)
+{
+    if (!view_open_root(view, view->unit))
+        return false;
+    const struct unit_root *root = view->root;
+    if (root->has_ranges)
+        range_read_list(reader, view, root->ranges_form, root->ranges, view->unit->first_die);
+    else if (root->has_low_pc && root->has_high_pc)
+        range_add(reader, view, root->low_pc,
+                  root->high_is_length ? root->low_pc + root->high_pc : root->high_pc);
+    return true;
+}
+
 fw_error dwarf_unit_ranges(const struct dwarf *dwarf, size_t unit,
                            const struct dwarf_options *options, struct arena *arena,
                            struct object_range **ranges, size_t *count)
@@ -201,19 +214,12 @@ fw_error dwarf_unit_ranges(const struct dwarf *dwarf, size_t unit,
     struct view view;
     *ranges = NULL;
     *count = 0;
-    if (!view_open(&view, code_unit(dwarf, unit), NULL))
-        return FW_ERR_MEMORY;
     struct range_list list = {.arena = arena};
     struct range_reader reader = {.options = options, .budget = UNIT_RANGES, .list = &list};
-    const struct unit_root *root = view.root;
+    view_begin(&view, code_unit(dwarf, unit), NULL);
     aranges_read(&reader, &view);
-    if (list.count || reader.no_memory)
-        ;
-    else if (root->has_ranges)
-        range_read_list(&reader, &view, root->ranges_form, root->ranges, view.unit->first_die);
-    else if (root->has_low_pc && root->has_high_pc)
-        range_add(&reader, &view, root->low_pc,
-                  root->high_is_length ? root->low_pc + root->high_pc : root->high_pc);
+    if (list.count == 0 && !reader.no_memory && !read_root_ranges(&reader, &view))
+        return FW_ERR_MEMORY;
     if (reader.no_memory)
         return FW_ERR_MEMORY;
     *ranges = list.items;

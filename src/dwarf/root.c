@@ -102,7 +102,7 @@ static const struct unit_root *root_of(struct view *view)
     return root;
 }
 
-bool view_open(struct view *view, const struct unit *unit, const struct view *skeleton)
+void view_begin(struct view *view, const struct unit *unit, const struct view *skeleton)
 {
     const struct dwarf_unit_header *h = &unit->header;
     *view = (struct view){.unit = unit,
@@ -115,11 +115,12 @@ bool view_open(struct view *view, const struct unit *unit, const struct view *sk
                           .offset_size = h->offset_size,
                           .swap = unit->file->swap,
                           .address_file = skeleton ? skeleton->file : unit->file};
-    view->abbrevs = abbrev_table_of(unit);
-    if (!view->abbrevs)
-        return false;
     if (skeleton)
         view->addr_base = skeleton->addr_base;
+}
+
+static bool take_root(struct view *view, const struct view *skeleton)
+{
     const struct unit_root *root = root_of(view);
     if (!root)
         return false;
@@ -134,4 +135,29 @@ bool view_open(struct view *view, const struct unit *unit, const struct view *sk
         view->ranges_base = skeleton->root->ranges_base; /* counts in the split unit alone */
     }
     return true;
+}
+
+bool view_open(struct view *view, const struct unit *unit, const struct view *skeleton)
+{
+    view_begin(view, unit, skeleton);
+    view->abbrevs = abbrev_table_of(unit);
+    return view->abbrevs && take_root(view, skeleton);
+}
+
+bool view_open_root(struct view *view, const struct unit *unit)
+{
+    view_begin(view, unit, NULL);
+    struct abbrev_table *table = NULL;
+    if (!atomic_load_explicit(&unit->abbrevs->table, memory_order_acquire) &&
+        !atomic_load_explicit(&((struct unit *)(uintptr_t)unit)->root, memory_order_acquire)) {
+        struct span info = dwarf_unit_section(unit);
+        struct reader r = reader_at(info.data, info.size, unit->first_die);
+        uint64_t code = reader_uleb(&r);
+        table = r.failed || code == 0 ? NULL : abbrev_table_for(unit, code);
+    }
+    view->abbrevs = table ? table : abbrev_table_of(unit);
+    bool opened = view->abbrevs && take_root(view, NULL);
+    view->abbrevs = NULL;
+    abbrev_table_free(table);
+    return opened;
 }

@@ -10,5 +10,10 @@
 /* Makes `view` read the DIEs of `unit`. `skeleton` is the view of the unit that stands for this
  * one in the main file; NULL otherwise. False when memory ran out. Thread-safe. */
 bool view_open(struct view *view, const struct unit *unit, const struct view *skeleton);
+/* The same for the root alone, of which only the attributes may be used then (`view->root`): does
+ * not compile the unit's whole table of abbreviations for it. */
+bool view_open_root(struct view *view, const struct unit *unit);
+/* Without the root: where the unit lies, its sizes and byte order. */
+void view_begin(struct view *view, const struct unit *unit, const struct view *skeleton);
 
 #endif

@@ -3,6 +3,26 @@
 #include "base/array.h"
 #include "report/lines.h"
 
+/* `App [4242]`. */
+static void split_process(struct report_build *b, struct cursor value)
+{
+    struct report_info *info = &b->report->info;
+    struct cursor pid = value;
+    size_t open = cursor_rfind(&value, " [");
+    uint64_t number;
+    if (open == SIZE_MAX)
+        return;
+    pid.pos = open + 2;
+    struct cursor digits = pid;
+    if (!cursor_number(&digits, &number) || !cursor_starts(&digits, "]"))
+        return;
+    pid.end = digits.pos;
+    value.end = open;
+    info->process = build_text(b, value);
+    if (!info->pid)
+        info->pid = build_text(b, pid);
+}
+
 void apple_header(struct report_build *b, struct cursor line)
 {
     struct report_info *info = &b->report->info;
@@ -26,11 +46,15 @@ void apple_header(struct report_build *b, struct cursor line)
         {"Termination Reason:", &info->termination},
         {"Exception Subtype:", &info->reason},
         {"PID:", &info->pid},
+        {"Event:", &info->exception},
+        {"Duration:", &info->reason},
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (*keys[i].field || !cursor_word(&line, keys[i].key))
             continue;
         *keys[i].field = build_text(b, cursor_trim(line));
+        if (keys[i].field == &info->process)
+            split_process(b, cursor_trim(line));
         break;
     }
     if (info->arch && (strncmp(info->arch, "ARM-64", 6) == 0 || strstr(info->arch, "arm64")))
@@ -65,7 +89,13 @@ struct report_name *apple_symbol(struct report_build *b, struct report_frame *fr
 {
     uint64_t offset = 0, ignored;
     bool has_offset = false;
+    static const char suffix[] = " [inlined]"; /* as others mark them */
     uint8_t flags = apple_mark(&symbol);
+    if (!flags && cursor_left(&symbol) > strlen(suffix) &&
+        memcmp(symbol.data + symbol.end - strlen(suffix), suffix, strlen(suffix)) == 0) {
+        flags = REPORT_INLINED;
+        symbol.end -= strlen(suffix);
+    }
     struct cursor name = symbol;
     size_t plus = cursor_rfind(&symbol, " + ");
     if (plus != SIZE_MAX) {

@@ -274,6 +274,22 @@ void build_inlines(struct report_build *b, struct report_frame *frame, uint32_t 
     }
 }
 
+void build_symbol(struct report_build *b, struct report_frame *frame, uint32_t object)
+{
+    const struct jdoc *doc = &b->body;
+    const char *symbol = build_string(b, doc, jdoc_get(doc, object, "symbol"));
+    if (!symbol)
+        return;
+    build_inlines(b, frame, jdoc_get(doc, object, "inlines"), "symbol", "sourceFile", "sourceLine");
+    struct report_name *name = build_known(b, frame);
+    if (!name)
+        return;
+    name->function = symbol;
+    name->file = build_string(b, doc, jdoc_get(doc, object, "sourceFile"));
+    name->line = build_line(b, jdoc_get(doc, object, "sourceLine"));
+    name->has_offset = jdoc_u64(doc, jdoc_get(doc, object, "symbolLocation"), &name->offset);
+}
+
 void build_note(struct report_build *b, const char *note)
 {
     b->report->complete = false;

@@ -54,6 +54,9 @@ struct report_name *build_known(struct report_build *b, struct report_frame *fra
  * with a true member "tail_call" are tail calls. */
 void build_inlines(struct report_build *b, struct report_frame *frame, uint32_t array,
                    const char *function_key, const char *file_key, const char *line_key);
+/* The same from an object with `symbol`, `symbolLocation`, `sourceFile`, `sourceLine`, `inlines`.
+ */
+void build_symbol(struct report_build *b, struct report_frame *frame, uint32_t object);
 /* A JSON number or string as a line number; 0 unknown. */
 uint32_t build_line(struct report_build *b, uint32_t node);
 void build_note(struct report_build *b, const char *note);

@@ -60,7 +60,11 @@ static uint32_t image_at(const struct report *r, const struct by_load *sorted, s
     }
     for (size_t i = 0; i < NEIGHBOURS && low > 0; i++, low--) {
         const struct report_image *image = &r->images[sorted[low - 1].image];
-        if (sorted[low - 1].group == group && image->size && address - image->load < image->size)
+        if (sorted[low - 1].group != group)
+            break;
+        bool holds = image->size ? address - image->load < image->size
+                                 : i == 0; /* of unknown size: up to the next */
+        if (holds)
             return sorted[low - 1].image;
     }
     return REPORT_NONE;

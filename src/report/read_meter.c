@@ -37,13 +37,6 @@ static void read_line(struct report_build *b, struct cursor line, const struct j
     }
 }
 
-/* Sizes of the images are not there: an image ends where the next begins. */
-static void guess_sizes(struct report *r)
-{
-    for (size_t i = 0; i < r->image_count; i++)
-        r->images[i].size = UINT64_MAX - r->images[i].load;
-}
-
 void read_meter(struct report_build *b)
 {
     struct cursor text = cursor_over(b->report->text, b->begin, b->report->text.size), line;
@@ -61,5 +54,4 @@ void read_meter(struct report_build *b)
         read_line(b, line, &doc);
         jdoc_free(&doc);
     }
-    guess_sizes(b->report);
 }

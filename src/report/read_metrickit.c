@@ -69,22 +69,6 @@ static bool push(struct trees *t, uint32_t array, uint32_t parent)
     return true;
 }
 
-static void read_known(struct report_build *b, struct report_frame *frame, uint32_t node)
-{
-    const struct jdoc *doc = &b->body;
-    const char *symbol = build_string(b, doc, jdoc_get(doc, node, "symbol"));
-    if (!symbol)
-        return;
-    build_inlines(b, frame, jdoc_get(doc, node, "inlines"), "symbol", "sourceFile", "sourceLine");
-    struct report_name *name = build_known(b, frame);
-    if (!name)
-        return;
-    name->function = symbol;
-    name->file = build_string(b, doc, jdoc_get(doc, node, "sourceFile"));
-    name->has_offset = jdoc_u64(doc, jdoc_get(doc, node, "symbolLocation"), &name->offset);
-    name->line = build_line(b, jdoc_get(doc, node, "sourceLine"));
-}
-
 /* All frames below `roots`, parents before children. */
 static void read_tree(struct trees *t, uint32_t roots)
 {
@@ -112,7 +96,7 @@ static void read_tree(struct trees *t, uint32_t roots)
         frame->span = (struct report_span){doc->nodes[node].begin, doc->nodes[node].end};
         jdoc_u64(doc, jdoc_get(doc, node, "sampleCount"), &frame->samples);
         locate(t, frame, node);
-        read_known(b, frame, node);
+        build_symbol(b, frame, node);
         if (!push(t, jdoc_get(doc, node, "subFrames"), number))
             return;
     }
@@ -200,6 +184,7 @@ static void read_meta(struct trees *t, uint32_t meta)
     info->bundle = build_string(b, doc, jdoc_get(doc, meta, "bundleIdentifier"));
     info->pid = build_string(b, doc, jdoc_get(doc, meta, "pid"));
     info->termination = build_string(b, doc, jdoc_get(doc, meta, "terminationReason"));
+    info->reason = build_string(b, doc, jdoc_get(doc, meta, "hangDuration"));
     info->exception = build_string(b, doc, jdoc_get(doc, meta, "exceptionType"));
 }
 

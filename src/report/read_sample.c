@@ -103,7 +103,7 @@ static void read_call_graph(struct report_build *b, struct cursor *text)
 {
     struct tree_place place = {0};
     struct cursor line;
-    while (!b->error && cursor_line(text, &line)) {
+    for (struct cursor ahead = *text; !b->error && cursor_line(&ahead, &line); *text = ahead) {
         struct cursor body = line;
         cursor_skip(&body, " +!:|*");
         size_t column = body.pos - line.pos;
@@ -127,12 +127,50 @@ static void read_call_graph(struct report_build *b, struct cursor *text)
     free(place.levels);
 }
 
+/*
+ * A list below the call graph repeats some of its frames, with a count before or behind:
+ *
+ *     Sort by top of stack, same collapsed (when >= 5):
+ *         ???  (in App)  load address 0x104a50000 + 0x86d2c  [0x104ad6d2c]        57
+ */
+static void read_repeated(struct report_build *b, struct cursor *text, struct cursor title)
+{
+    struct cursor line;
+    struct report_thread *thread = build_thread(b, REPORT_STACK);
+    bool top = cursor_starts(&title, "Sort by top");
+    thread->name = build_text(b, title);
+    thread->repeats = true;
+    for (struct cursor ahead = *text; !b->error && cursor_line(&ahead, &line); *text = ahead) {
+        struct cursor body = line, rest;
+        uint64_t count;
+        cursor_space(&body);
+        if (cursor_left(&body) == 0 || body.pos == line.pos)
+            break;
+        if (cursor_number(&body, &count))
+            cursor_space(&body);
+        size_t bracket = cursor_rfind(&body, "[0x");
+        if (bracket == SIZE_MAX)
+            continue;
+        rest = body;
+        rest.pos = bracket;
+        size_t close = cursor_find(&rest, "]");
+        body.end = close == SIZE_MAX ? body.end : close + 1;
+        struct report_frame *frame = read_frame(b, line, body);
+        if (!frame)
+            break;
+        frame->kind = top ? REPORT_EXACT : REPORT_RETURN;
+    }
+}
+
 void read_sample(struct report_build *b)
 {
     struct cursor text = cursor_over(b->report->text, b->begin, b->report->text.size), line;
     while (!b->error && cursor_line(&text, &line)) {
         if (cursor_starts(&line, "Call graph:"))
             read_call_graph(b, &text);
+        else if (cursor_starts(&line, "Total number in stack") ||
+                 cursor_starts(&line, "Sort by top of stack"))
+            read_repeated(b, &text, line);
         else if (cursor_starts(&line, "Binary Images:"))
             read_binary_images(b, &text);
         else

@@ -33,6 +33,7 @@ static void read_frames(struct report_build *b, uint32_t array)
         if (jdoc_u64(doc, jdoc_at(doc, i, 0), &image) && image < b->report->image_count)
             frame->image = (uint32_t)image;
         frame->has_offset = jdoc_u64(doc, jdoc_at(doc, i, 1), &frame->offset);
+        build_symbol(b, frame, jdoc_at(doc, i, 2)); /* what report_write put there */
         frame->kind = first ? REPORT_EXACT : REPORT_RETURN;
         frame->node = i;
         frame->span = (struct report_span){doc->nodes[i].begin, doc->nodes[i].end};

@@ -162,7 +162,8 @@ static void detect(struct report_build *b)
     if (cursor_peek(&c) == '{' || (cursor_peek(&c) == '[' && cursor_left(&c) > 1)) {
         b->begin = c.pos;
         r->kind = behind_brace(b);
-        if (r->kind != REPORT_OTHER || b->error)
+        bool all_json = b->body.count && b->body.complete; /* words in it are only words */
+        if (r->kind != REPORT_OTHER || b->error || all_json)
             return;
     }
     b->begin = 0;

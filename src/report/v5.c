@@ -5,8 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* The position of a job's first image, to which its indexes are relative. */
-struct job {
+struct job { /* its frames number its own images */
     struct report_build *b;
     uint32_t first_image, image_count;
 };

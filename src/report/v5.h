@@ -3,8 +3,9 @@
  * Eliot and samply speak it.
  *
  * A request is a report (REPORT_V5): report_read reads it, `group` of images and threads is the
- * number of the job, offsets count from the start of the image and are to be looked up as they are
- * (the sender has moved return addresses already).
+ * number of the job, `id` of an image the 16 bytes as they are printed (of a Mach-O image its UUID;
+ * of an ELF image the build id with bytes 0-3, 4-5 and 6-7 reversed), offsets count from the start
+ * of the image and are to be looked up as they are (the sender has moved return addresses already).
  */
 #ifndef REPORT_V5_H
 #define REPORT_V5_H

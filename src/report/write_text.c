@@ -241,6 +241,20 @@ static size_t count_begin(const struct report *r, const struct report_frame *fra
     return pos;
 }
 
+/* A line of a list has no place for more than the function itself. */
+static void write_repeated(struct writer *w, const struct frame_names *f)
+{
+    const struct report *r = w->report;
+    if (f->count == 0)
+        return;
+    struct report_name function = *outer_name(f);
+    function.file = NULL;
+    struct frame_names alone = {f->number, f->frame, &function, 1};
+    struct report_bytes *out = edit_begin(w);
+    out_sample(out, r, &alone, 0);
+    edit_end(w, f->frame->item.begin, f->frame->item.end);
+}
+
 /* The caller's line first: a function inlined into it stands one level deeper, with all that the
  * frame called below it. */
 void write_tree_frame(struct writer *w, const struct frame_names *f)
@@ -248,6 +262,10 @@ void write_tree_frame(struct writer *w, const struct frame_names *f)
     const struct report *r = w->report;
     const struct report_frame *frame = f->frame;
     uint32_t outer = 0;
+    if (r->threads[frame->thread].order == REPORT_STACK) {
+        write_repeated(w, f);
+        return;
+    }
     if (frame->parent != REPORT_NONE)
         outer = w->extra[frame->parent];
     w->extra[f->number] = outer + (f->count > 1 ? (uint32_t)f->count - 1 : 0);

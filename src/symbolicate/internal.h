@@ -19,6 +19,7 @@
 struct fw_symbolicator {
     struct fw_symbolicator_options options; /* strings are owned */
     char **folders;                         /* debug_folders, NULL-terminated, owned */
+    struct file_index *index;               /* of these folders; owned */
     char *sysroot, *cache_folder;           /* owned; cache_folder "" or NULL: no cache */
 };
 
@@ -65,11 +66,16 @@ struct tail_step {
     uint32_t function;
     uint64_t offset; /* of the jump; UINT64_MAX: several places are possible */
 };
-enum tail_result { TAIL_NONE = 0, TAIL_CHAIN, TAIL_AMBIGUOUS };
+enum tail_result {
+    TAIL_NONE = 0,
+    TAIL_CHAIN,
+    TAIL_AMBIGUOUS,
+    TAIL_ELSEWHERE /* the map holds too little to tell: a whole one is needed */
+};
 /* The functions that must have run between the call that returns to `return_offset` and `callee`,
- * innermost first. */
-enum tail_result tail_chain(const struct symmap *map, uint64_t return_offset, uint32_t callee,
-                            struct tail_step steps[TAIL_CHAIN_MAX], size_t *count);
+ * innermost first. `partial`: the map was built of some units only. */
+enum tail_result tail_chain(const struct symmap *map, bool partial, uint64_t return_offset,
+                            uint32_t callee, struct tail_step steps[TAIL_CHAIN_MAX], size_t *count);
 
 /* names.c: demangles as the options say; the result lives in `arena`, or is `mangled` itself. NULL
  * when memory ran out. Names are remembered in `cache` by their address. */

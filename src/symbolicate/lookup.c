@@ -27,7 +27,8 @@ struct place {      /* one address of the question */
 struct lookup {
     struct fw_source *source;
     struct symmap *map;
-    uint8_t *bytes; /* of a small map; NULL: the map is the source's */
+    uint8_t *bytes;   /* of a small map; NULL: the map is the source's */
+    bool needs_whole; /* the small map could not tell about tail calls */
     struct name_cache names;
 };
 
@@ -167,9 +168,9 @@ static bool copy_frame(struct lookup *lookup, struct arena *arena, const struct 
     return to->mangled && to->function;
 }
 
-/* The frames of one place into the arena; `extra` leaves room behind them for tail calls. */
+/* The frames of one place into the arena. */
 static fw_error answer_place(struct lookup *lookup, struct arena *arena, const struct place *place,
-                             size_t extra, struct fw_resolved *symbol, uint32_t *outer_function)
+                             struct fw_resolved *symbol, uint32_t *outer_function)
 {
     struct symmap_frame found[FRAMES_MAX];
     size_t count = 0;
@@ -187,7 +188,7 @@ static fw_error answer_place(struct lookup *lookup, struct arena *arena, const s
     }
     if (count > FRAMES_MAX)
         count = FRAMES_MAX;
-    struct fw_symbol_frame *frames = arena_take_many(arena, count + extra, sizeof *frames);
+    struct fw_symbol_frame *frames = arena_take_many(arena, count, sizeof *frames);
     if (!frames)
         return FW_ERR_MEMORY;
     for (size_t i = 0; i < count; i++)
@@ -255,7 +256,7 @@ fw_error fw_symbolicate(struct fw_source *source, const struct fw_address *addre
         error = lookup_begin(&lookup, places, count, why);
     uint32_t function;
     for (size_t i = 0; error == FW_OK && i < count; i++)
-        error = answer_place(&lookup, &answer->arena, &places[i], 0, &items[i], &function);
+        error = answer_place(&lookup, &answer->arena, &places[i], &items[i], &function);
     lookup_end(&lookup);
     free(places);
     return finish(answer, error, symbols, why);
@@ -332,8 +333,17 @@ static bool add_tail_calls(struct stack_lookup *s, size_t i, struct arena *arena
     struct tail_step steps[TAIL_CHAIN_MAX];
     size_t count;
     uint64_t returns = s->places[i + 1].vaddr + 1 - lookup->source->base;
-    enum tail_result result = tail_chain(lookup->map, returns, s->functions[i], steps, &count);
-    struct fw_symbol_frame *frames = (struct fw_symbol_frame *)(uintptr_t)symbol->frames;
+    enum tail_result result =
+        tail_chain(lookup->map, lookup->bytes != NULL, returns, s->functions[i], steps, &count);
+    lookup->needs_whole |= result == TAIL_ELSEWHERE;
+    if (result != TAIL_AMBIGUOUS && count == 0)
+        return true;
+    struct fw_symbol_frame *frames =
+        arena_take_many(arena, symbol->frame_count + count, sizeof *frames);
+    if (!frames)
+        return false;
+    memcpy(frames, symbol->frames, symbol->frame_count * sizeof *frames);
+    symbol->frames = frames;
     if (result == TAIL_AMBIGUOUS)
         frames[symbol->frame_count - 1].flags |= FW_SYMBOL_AMBIGUOUS_TAIL;
     for (size_t k = 0; k < count; k++)
@@ -345,19 +355,39 @@ static bool add_tail_calls(struct stack_lookup *s, size_t i, struct arena *arena
 static fw_error answer_stack(struct stack_lookup *s, size_t count, struct arena *arena,
                              struct fw_resolved *items)
 {
+    memset(items, 0, count * sizeof *items);
     for (size_t i = 0; i < count; i++) {
         if (s->lookup_of[i] == count) {
             items[i].reason = FW_REASON_UNKNOWN_FILE;
             continue;
         }
-        fw_error error = answer_place(&s->lookups[s->lookup_of[i]], arena, &s->places[i],
-                                      TAIL_CHAIN_MAX, &items[i], &s->functions[i]);
+        fw_error error = answer_place(&s->lookups[s->lookup_of[i]], arena, &s->places[i], &items[i],
+                                      &s->functions[i]);
         if (error != FW_OK)
             return error;
     }
     for (size_t i = 0; i + 1 < count; i++)
         if (!add_tail_calls(s, i, arena, &items[i]))
             return FW_ERR_MEMORY;
+    return FW_OK;
+}
+
+/* Whole maps where small ones hold too little. */
+static fw_error take_whole_maps(struct stack_lookup *s, bool *changed, struct fw_failure *why)
+{
+    *changed = false;
+    for (size_t k = 0; k < s->lookup_count; k++) {
+        struct lookup *lookup = &s->lookups[k];
+        if (!lookup->needs_whole)
+            continue;
+        struct fw_source *source = lookup->source;
+        lookup_end(lookup);
+        *lookup = (struct lookup){.source = source};
+        *changed = true;
+        fw_error error = source_whole_map(source, &lookup->map, why);
+        if (error != FW_OK)
+            return error;
+    }
     return FW_OK;
 }
 
@@ -376,6 +406,11 @@ fw_error fw_symbolicate_stack(const struct fw_stack_address *stack, size_t count
                          ? begin_all(&s, count, why)
                          : FW_ERR_MEMORY;
     if (error == FW_OK)
+        error = answer_stack(&s, count, &answer->arena, items);
+    bool changed = false;
+    if (error == FW_OK)
+        error = take_whole_maps(&s, &changed, why);
+    if (error == FW_OK && changed)
         error = answer_stack(&s, count, &answer->arena, items);
     for (size_t k = 0; s.lookups && k < s.lookup_count; k++)
         lookup_end(&s.lookups[k]);

@@ -37,8 +37,9 @@ struct graph { /* what can be reached from the function that was called */
     size_t node_count;
     struct jump jumps[JUMPS_MAX];
     size_t jump_count;
-    bool indirect; /* some jump goes through a pointer: it may lead anywhere */
-    bool unknown;  /* a list may not be whole, or there was too much */
+    bool indirect;  /* some jump goes through a pointer: it may lead anywhere */
+    bool elsewhere; /* some jump leads to a function that the map does not hold */
+    bool unknown;   /* a list may not be whole, or there was too much */
 };
 
 static struct node *find(struct graph *g, uint32_t function)
@@ -68,6 +69,10 @@ static bool take_jump(void *context, uint64_t offset, uint32_t target)
     struct graph *g = context;
     if (target == SYMMAP_CALL_INDIRECT) {
         g->indirect = true;
+        return true;
+    }
+    if (target == SYMMAP_CALL_ELSEWHERE) {
+        g->elsewhere = true; /* in a whole map: another image, from which no way leads back */
         return true;
     }
     if (g->jump_count == JUMPS_MAX) {
@@ -156,8 +161,8 @@ static enum tail_result follow(struct graph *g, uint32_t called, uint32_t callee
     return last && last->leads ? TAIL_AMBIGUOUS : TAIL_CHAIN;
 }
 
-enum tail_result tail_chain(const struct symmap *map, uint64_t return_offset, uint32_t callee,
-                            struct tail_step steps[TAIL_CHAIN_MAX], size_t *count)
+enum tail_result tail_chain(const struct symmap *map, bool partial, uint64_t return_offset,
+                            uint32_t callee, struct tail_step steps[TAIL_CHAIN_MAX], size_t *count)
 {
     *count = 0;
     uint32_t called;
@@ -168,6 +173,8 @@ enum tail_result tail_chain(const struct symmap *map, uint64_t return_offset, ui
     if (symmap_call_at(map, return_offset, &called) != FW_OK || called == SYMMAP_CALL_INDIRECT ||
         called == callee)
         return TAIL_NONE;
+    if (called == SYMMAP_CALL_ELSEWHERE)
+        return partial ? TAIL_ELSEWHERE : TAIL_NONE;
     struct graph *g = calloc(1, sizeof *g);
     if (!g)
         return TAIL_AMBIGUOUS;
@@ -176,7 +183,9 @@ enum tail_result tail_chain(const struct symmap *map, uint64_t return_offset, ui
     mark_leading(g, callee);
     enum tail_result result = TAIL_NONE;
     struct node *start = find(g, called);
-    if (start && start->leads && !g->unknown && !g->indirect)
+    if (partial && g->elsewhere)
+        result = TAIL_ELSEWHERE;
+    else if (start && start->leads && !g->unknown && !g->indirect)
         result = follow(g, called, callee, steps, count);
     else if (g->indirect || (start && start->leads))
         result = TAIL_AMBIGUOUS;

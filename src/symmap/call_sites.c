@@ -6,7 +6,7 @@
 
 /* Besides function numbers. */
 #define INDIRECT  ((uint32_t)SYMMAP_CALL_INDIRECT)
-#define UNKNOWN   (UINT32_MAX - 1)
+#define UNKNOWN   ((uint32_t)SYMMAP_CALL_ELSEWHERE)
 #define NOT_ASKED (UINT32_MAX - 2)
 
 struct list { /* tail calls of one function */
@@ -186,7 +186,7 @@ static uint32_t find_target(const struct work *w, const struct code_subject *sub
                        : atomic_load_explicit(&key->first, memory_order_relaxed);
         }
     }
-    if (!subject->name || !subject->linkage)
+    if (!subject->name) /* the plain name of a C function is its symbol's name, too */
         return UNKNOWN;
     uint32_t id = intern_strings_find(&w->names->strings, subject->name);
     return id == INTERN_NONE || w->by_name[id] == NOT_ASKED ? UNKNOWN : w->by_name[id];
@@ -223,9 +223,10 @@ static bool add_tail_calls(struct work *w, struct helper *helper, size_t u, size
         if (!call->tail)
             continue;
         uint32_t target = target_of(w, helper, unit, call->subject);
-        bool known = target != INDIRECT && target != UNKNOWN;
         p = put_uleb(p, zigzag((uint32_t)(call->pc - base) - last));
-        p = put_uleb(p, known ? (uint64_t)target + 1 : 0);
+        p = put_uleb(p, target == INDIRECT  ? TAIL_CALL_INDIRECT
+                        : target == UNKNOWN ? TAIL_CALL_ELSEWHERE
+                                            : (uint64_t)target + TAIL_CALL_FUNCTION);
         last = (uint32_t)(call->pc - base);
     }
     helper->lists[helper->list_count++] = (struct list){number, helper->size, (size_t)(p - begin)};
@@ -243,7 +244,8 @@ static bool add_calls(struct work *w, struct helper *helper, size_t u, size_t i)
         if (call->tail || call->pc < base || call->pc - base > UINT32_MAX)
             continue;
         uint32_t target = target_of(w, helper, unit, call->subject);
-        if (target == UNKNOWN || (target != INDIRECT && !w->has_tail_calls[target]))
+        if (target == INDIRECT ||
+            (target == UNKNOWN ? !w->source->partial : !w->has_tail_calls[target]))
             continue;
         if (!array_room(&helper->calls, &helper->call_capacity, helper->call_count,
                         sizeof *helper->calls))

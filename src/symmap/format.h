@@ -105,6 +105,9 @@ enum {
     HEAD_SOURCE_NAME = 64 /* + uleb: offset in SECTION_STRINGS */
 };
 
+/* What a tail call in a list leads to: one of these, or function number + TAIL_CALL_FUNCTION. */
+enum { TAIL_CALL_INDIRECT = 0, TAIL_CALL_ELSEWHERE = 1, TAIL_CALL_FUNCTION = 2 };
+
 /* Context node: u8 head; subject, 1 to 4 bytes; parent; call line; with columns, uleb call column.
  */
 enum {

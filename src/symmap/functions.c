@@ -96,7 +96,10 @@ fw_error symmap_tail_calls(const struct symmap *map, uint32_t function,
         if (!get_uleb(&p, end, &move) || !get_uleb(&p, end, &target))
             return FW_ERR_CORRUPT;
         offset += unzigzag(move);
-        if (!each(context, offset, target ? (uint32_t)target - 1 : (uint32_t)SYMMAP_CALL_INDIRECT))
+        uint32_t called = target == TAIL_CALL_INDIRECT    ? (uint32_t)SYMMAP_CALL_INDIRECT
+                          : target == TAIL_CALL_ELSEWHERE ? (uint32_t)SYMMAP_CALL_ELSEWHERE
+                                                          : (uint32_t)(target - TAIL_CALL_FUNCTION);
+        if (!each(context, offset, called))
             break;
     }
     return FW_OK;

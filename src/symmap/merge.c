@@ -62,21 +62,30 @@ static bool add_candidate(struct work *w, struct intervals *list, struct candida
     return intervals_add(list, (struct interval){c.lo, c.hi, owner, rows});
 }
 
-static uint64_t richness(const struct code_function *function)
+static bool has_lines(const struct work *w, const struct sort_item *item)
 {
-    return (uint64_t)function->row_count + function->context_count;
+    uint32_t unit = (uint32_t)(item->value >> 32);
+    const struct code_function *function = function_at(w, unit, (uint32_t)item->value);
+    const struct code_row *rows = &w->source->units[unit].rows[function->first_row];
+    for (uint32_t i = 0; i < function->row_count; i++)
+        if (rows[i].file != CODE_NONE)
+            return true;
+    return false;
 }
 
-/* Of `count` functions with one range the richest, of equally rich ones the first. */
-static bool add_richest(struct work *w, const struct sort_item *items, size_t count,
-                        struct intervals *list)
+/*
+ * Of `count` functions with one range the first of the file that has lines. Where units bring
+ * copies of one function, the linker keeps the first and lets the descriptions of all others point
+ * at it: if they were compiled differently, these are not true.
+ */
+static bool add_first(struct work *w, const struct sort_item *items, size_t count,
+                      struct intervals *list)
 {
     size_t best = 0;
-    for (size_t i = 1; i < count; i++)
-        if (richness(function_at(w, (uint32_t)(items[i].value >> 32), (uint32_t)items[i].value)) >
-            richness(
-                function_at(w, (uint32_t)(items[best].value >> 32), (uint32_t)items[best].value)))
-            best = i;
+    while (best < count && !has_lines(w, &items[best]))
+        best++;
+    if (best == count)
+        best = 0;
     for (size_t i = 0; i < count; i++) {
         if (i == best)
             continue;
@@ -115,7 +124,7 @@ static bool collect_functions(struct work *w, bool lines_only, struct intervals 
     for (size_t i = 0, end; ok && i < count; i = end) {
         for (end = i + 1; end < count && items[end].key == items[i].key; end++)
             continue;
-        ok = add_richest(w, items + i, end - i, list);
+        ok = add_first(w, items + i, end - i, list);
     }
     free(items);
     return ok && intervals_resolve(list, &w->merge->problems.overlaps);

@@ -71,7 +71,10 @@ size_t symmap_alias_count(const struct symmap *map, uint32_t function);
 const char *symmap_alias(const struct symmap *map, uint32_t function, size_t i);
 
 /* Call sites. Functions are numbered as in symmap_frame. */
-enum { SYMMAP_CALL_INDIRECT = UINT32_MAX };
+enum {
+    SYMMAP_CALL_INDIRECT = UINT32_MAX,     /* through a pointer */
+    SYMMAP_CALL_ELSEWHERE = UINT32_MAX - 1 /* of no function of this map, or not known which */
+};
 struct symmap_function {
     const char *name; /* of the function, never of an inlined one */
     uint64_t start, size;
@@ -83,13 +86,12 @@ struct symmap_function {
 };
 size_t symmap_function_count(const struct symmap *map);
 bool symmap_function(const struct symmap *map, uint32_t function, struct symmap_function *result);
-/* What the call that returns to `return_offset` calls: a function number, or SYMMAP_CALL_INDIRECT.
- * FW_ERR_NOT_FOUND when not known: the map keeps only calls whose target has tail calls, and
- * indirect ones are those of which the debug file says so. */
+/* What the call that returns to `return_offset` calls: a function number; in a partial map also
+ * SYMMAP_CALL_ELSEWHERE. FW_ERR_NOT_FOUND when not known: only calls whose target has tail calls
+ * are kept, and indirect ones tell nothing. */
 fw_error symmap_call_at(const struct symmap *map, uint64_t return_offset, uint32_t *target);
-/* The tail calls of a function; stops when `each` returns false. `target` as above, and
- * SYMMAP_CALL_INDIRECT also when the function called is not one of this map; `offset` is the place
- * of the jump. */
+/* The tail calls of a function; stops when `each` returns false. `target` is a function number or
+ * one of SYMMAP_CALL_*; `offset` lies inside the jump. */
 fw_error symmap_tail_calls(const struct symmap *map, uint32_t function,
                            bool (*each)(void *context, uint64_t offset, uint32_t target),
                            void *context);
@@ -110,6 +112,7 @@ struct symmap_symbol { /* a function of the symbol table; bounds already decided
     uint64_t lo, hi;   /* link-time */
     const char *name;  /* NULL: only bounds are known (synthesized) */
     uint32_t flags;    /* SYMMAP_FRAME_PLT */
+    const char *file;  /* of its code that has no line rows; NULL: unknown */
 };
 
 struct symmap_source { /* all of it borrowed until symmap_build returns */
@@ -122,6 +125,7 @@ struct symmap_source { /* all of it borrowed until symmap_build returns */
                                             as in llvm-symbolizer; the others become aliases */
     size_t symbol_count;
     bool columns;
+    bool partial; /* more units exist than are given: keep calls of functions elsewhere */
 };
 
 struct symmap_problems { /* by category */

@@ -134,13 +134,37 @@ static size_t first_symbol(const struct verify *v, uint64_t address)
     return low;
 }
 
-bool verify_has_symbol(const struct verify *v, uint64_t address, const char *name)
+const struct symmap_symbol *verify_symbol(const struct verify *v, uint64_t address,
+                                          const char *name)
 {
     for (size_t i = first_symbol(v, address); i < v->symbol_count && v->symbols[i].lo == address;
          i++)
         if (!name || (v->symbols[i].name && strcmp(v->symbols[i].name, name) == 0))
+            return &v->symbols[i];
+    return NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+bool verify_symbol_file(const struct verify *v, const struct symmap_frame *frame)
+{
+    const char *parts[2] = {frame->directory, frame->file};
+    uint64_t start = v->base + frame->start;
+    bool known = false;
+    if (frame->line)
+        return false;
+    for (size_t i = first_symbol(v, start); i < v->symbol_count && v->symbols[i].lo == start; i++) {
+        const struct symmap_symbol *symbol = &v->symbols[i];
+        if (!same_text(symbol->name, frame->name))
+            continue;
+        known = true;
+        if (frame->file ? symbol->file && verify_path_is(symbol->file, parts, 2) : !symbol->file)
             return true;
-    return false;
+    }
+    return !known && !frame->file;
 }
 
 static bool is_name_of(const struct verify *v, const struct symmap_frame *frame, const char *name)
@@ -212,8 +236,8 @@ static void check_unseen(const struct verify *v, const struct verify_row *row,
     }
     const struct symmap_frame *frame = &frames[0];
     bool from_symbol = frame->flags & (SYMMAP_FRAME_FROM_SYMBOL | SYMMAP_FRAME_SYNTHESIZED);
-    if (count == 1 && from_symbol && !frame->file &&
-        verify_has_symbol(v, v->base + frame->start, frame->name))
+    if (count == 1 && from_symbol && verify_symbol(v, v->base + frame->start, frame->name) &&
+        verify_symbol_file(v, frame))
         report->from_symbols++;
     else
         describe(v, row, VERIFY_INVENTED, report);

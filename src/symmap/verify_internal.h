@@ -75,8 +75,14 @@ void verify_unit(struct verify *verify, size_t unit, struct verify_worker *worke
 __attribute__((format(printf, 4, 5))) void verify_tell(struct verify_report *report,
                                                        enum verify_kind kind, uint64_t address,
                                                        const char *format, ...);
-/* The symbol that begins at the address and has this name; false when there is none. */
-bool verify_has_symbol(const struct verify *verify, uint64_t address, const char *name);
+/* The symbol that begins at the address and has this name (NULL: any); NULL when there is none. */
+const struct symmap_symbol *verify_symbol(const struct verify *verify, uint64_t address,
+                                          const char *name);
+/* Whether a frame of code without line rows has the file that the symbol of its name is said to
+ * come from. */
+bool verify_symbol_file(const struct verify *verify, const struct symmap_frame *frame);
+/* Whether `text` is these parts with one '/' between each two. */
+bool verify_path_is(const char *text, const char *const *parts, size_t count);
 /* First row that ends beyond the address. */
 size_t verify_row_after(const struct verify *verify, uint64_t address);
 

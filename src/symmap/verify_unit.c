@@ -30,8 +30,7 @@ static bool is_absolute(const char *path)
            (path[0] && path[1] == ':' && (path[2] == '/' || path[2] == '\\'));
 }
 
-/* Compares `text` with the parts, put together with one '/' between each two. */
-static bool path_is(const char *text, const char *const *parts, size_t count)
+bool verify_path_is(const char *text, const char *const *parts, size_t count)
 {
     bool slash = true; /* none is wanted before the first */
     for (size_t i = 0; i < count; i++) {
@@ -58,7 +57,7 @@ static bool same_path(const struct dwarf_file_name *file, const struct symmap_fr
     if (length < 0 || (size_t)length >= sizeof path)
         return strcmp(frame->file, file->name) == 0; /* too long to tell more */
     size_t first = is_absolute(parts[2]) ? 2 : is_absolute(parts[1]) ? 1 : 0;
-    return path_is(path, parts + first, 3 - first);
+    return verify_path_is(path, parts + first, 3 - first);
 }
 
 /* `number` in the unit's own table; CODE_NONE or one that it does not have: no file. */
@@ -118,7 +117,7 @@ static bool same_function(struct check *c, const struct dwarf_function *function
     const char *own = subject_name(c, function->subject);
     if (same_name(c, function->subject, frame->name))
         return true;
-    if (!frame->name || !verify_has_symbol(c->verify, c->verify->base + frame->start, frame->name))
+    if (!frame->name || !verify_symbol(c->verify, c->verify->base + frame->start, frame->name))
         return false;
     if (!own || is_part_of(frame, own) ||
         (frame->source_name && strcmp(own, frame->source_name) == 0))
@@ -150,6 +149,8 @@ static enum verify_kind compare(struct check *c, const struct dwarf_function *fu
         if (!same_file(c, call->call_file, frame + 1) || call->call_line != frame[1].line)
             return VERIFY_CALL_SITE;
     }
+    if (!answer->depth && !answer->file)
+        return verify_symbol_file(c->verify, &frames[0]) ? VERIFY_KINDS : VERIFY_FILE;
     if (!same_file(c, answer->file ? answer->file_number : (uint32_t)CODE_NONE, &frames[0]))
         return VERIFY_FILE;
     return answer->line == frames[0].line ? VERIFY_KINDS : VERIFY_LINE;

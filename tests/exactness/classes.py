@@ -7,6 +7,8 @@ CLASSES = {
     "nothing": "we know nothing there, the peer does",
     "more": "the peer knows nothing there, we do",
     "alias": "another name of the symbol table for the same address",
+    "version": "the peer's name ends in a symbol version (@@GLIBC_2.34)",
+    "scopes": "our name has the scopes that the peer's lacks",
     "part": "a suffix of the compiler (.cold, .part, .constprop ...) more or less",
     "no function": "we have no function name, the peer has",
     "function only ours": "the peer has no function name, we have",
@@ -27,6 +29,8 @@ CLASSES = {
 }
 
 
+NAMES = {"alias", "version", "scopes"}  # the same function, called otherwise
+
 
 def _spelling(a, b):
     """Whether the paths are of one file: equal after `.` and `..` are resolved, or one ends as the other."""
@@ -46,8 +50,12 @@ def _within(few, many):
 
 
 def function_class(ours, theirs, same_place):
-    if ours and theirs and same_place(ours, theirs):
+    if ours and theirs and same_place(ours, theirs.partition("@")[0]) and ours != theirs.partition("@")[0]:
         return "alias"
+    if ours and ours == theirs.partition("@")[0]:
+        return "version"
+    if theirs and ours.endswith("::" + theirs):
+        return "scopes"
     if _stem(ours) == _stem(theirs):
         return "part"
     if not ours:
@@ -79,7 +87,8 @@ def place_class(ours, theirs, level):
 
 
 def classify(ours, theirs, same_place):
-    """None when the answers are equal. `same_place` tells whether two symbols share an address."""
+    """None when the answers are equal, a class of NAMES when nothing but names differs. `same_place`
+    tells whether two symbols share an address."""
     if ours == theirs:
         return None
     if not ours:
@@ -93,11 +102,15 @@ def classify(ours, theirs, same_place):
         if _within(names_of_theirs, names_of_ours):
             return "more frames"
         return "depth"
+    named = None
     for level, (a, b) in enumerate(zip(ours, theirs)):
         if a[0] != b[0]:
             outer = level == len(ours) - 1
-            return function_class(a[0], b[0], same_place) or ("outer function" if outer else "inline function")
+            kind = function_class(a[0], b[0], same_place) or ("outer function" if outer else "inline function")
+            if kind not in NAMES:
+                return kind
+            named = named or kind
     for level, (a, b) in enumerate(zip(ours, theirs)):
-        if a != b:
+        if a[1:] != b[1:]:
             return place_class(a, b, level)
-    return None
+    return named

@@ -77,8 +77,9 @@ def write(path, differences, second):
 
 
 def table(name, tally):
-    share = 100 * tally.equal / tally.asked if tally.asked else 0
-    print(f"| {name} | {tally.asked:,} | {tally.equal:,} | {share:.3f} % |")
+    named = tally.equal + sum(tally.classes[kind] for kind in classes.NAMES)
+    whole = max(tally.asked, 1)
+    print(f"| {name} | {tally.asked:,} | {tally.equal:,} | {100 * tally.equal / whole:.3f} % | {100 * named / whole:.3f} % |")
 
 
 def classes_table(name, tally):
@@ -136,6 +137,7 @@ def main():
     parser.add_argument("--peers", default="build/bench-peers", help="where gimli's addr2line is")
     parser.add_argument("--count", type=int, default=100000, help="addresses of each input at most")
     parser.add_argument("--second", action="store_true", help="ask other peers where we differ")
+    parser.add_argument("--allow", action="append", help="fail when there is a difference of another class than these")
     parser.add_argument("input", nargs="+")
     options = parser.parse_args()
     options.framewalk = os.path.join(options.build, "src/framewalk")
@@ -146,12 +148,17 @@ def main():
             compare_macho(name[len("macho:"):], options, tally)
         else:
             compare_input(name, options, tally)
-    print("| file | addresses | equal | share |\n|---|---:|---:|---:|")
+    print("| file | addresses | equal | share | but for the choice of names |\n|---|---:|---:|---:|---:|")
     for name, tally in tallies.items():
         table(name, tally)
     print("\n| file | class of difference | addresses | share | example |\n|---|---|---:|---:|---|")
     for name, tally in tallies.items():
         classes_table(name, tally)
+    found = {kind for tally in tallies.values() for kind in tally.classes}
+    unexpected = sorted(found.difference(options.allow)) if options.allow else []
+    if unexpected:
+        print(f"not expected: {', '.join(unexpected)}")
+    return 1 if unexpected or not all(tally.asked for tally in tallies.values()) else 0
 
 
-main()
+sys.exit(main())

@@ -180,6 +180,39 @@ static void json_reads_back(void **state)
     }
 }
 
+/* A stack of 3,000 frames, one in the other: a collapsed line shows 1,024 of them and the cut. */
+static void deep_tree(void **state)
+{
+    (void)state;
+    static const char frame[] = "{\"address\":1,\"sampleCount\":1,\"subFrames\":[";
+    enum { DEPTH = 3000 };
+    struct report_bytes out = {0};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    fputs("{\"callStacks\":[{\"callStackRootFrames\":[", to);
+    for (int i = 0; i < DEPTH; i++)
+        fputs(frame, to);
+    for (int i = 0; i < DEPTH; i++)
+        fputs("]}", to);
+    fputs("]}]}", to);
+    fclose(to);
+    struct report *r = read_text(text);
+    assert_true(r->complete);
+    assert_int_equal(r->frame_count, DEPTH);
+    assert_int_equal(r->frames[DEPTH - 1].parent, DEPTH - 2);
+    assert_int_equal(report_to_collapsed(r, NULL, NULL, &out), FW_OK);
+    size_t separators = 0;
+    for (const char *p = out.data; *p; p++)
+        separators += *p == ';';
+    assert_int_equal(separators, 1024 + 1);
+    assert_non_null(strstr(out.data, ";[...]"));
+    assert_null(strchr(strchr(out.data, '\n') + 1, '\n'));
+    report_bytes_free(&out);
+    report_free(r);
+    free(text);
+}
+
 static void trees_have_no_crash_text(void **state)
 {
     (void)state;
@@ -227,6 +260,7 @@ int main(void)
         cmocka_unit_test(conversions),
         cmocka_unit_test(crash_reads_back),
         cmocka_unit_test(json_reads_back),
+        cmocka_unit_test(deep_tree),
         cmocka_unit_test(trees_have_no_crash_text),
         cmocka_unit_test(odd_bytes),
     };

@@ -120,7 +120,9 @@ static void test_later_of_overlapping_keeps_its_rest(void **state)
     done(&f);
 }
 
-static void test_richest_of_equal_ranges(void **state)
+/* A linker keeps the first copy of a function: what other units say of it, even if it is more, may
+ * not be true. */
+static void test_first_with_lines_of_equal_ranges(void **state)
 {
     (void)state;
     struct fixture f = {0};
@@ -128,12 +130,13 @@ static void test_richest_of_equal_ranges(void **state)
     add(&f, 0, 10, 0);
     add(&f, 0, 10, 0);
     add(&f, 0, 10, 0);
-    f.functions[1].first_row = 1;
-    f.functions[1].row_count = 2; /* f1 has most, takes the rows of f1 and f2 */
+    f.rows[0].file = CODE_NONE;   /* f0 has no lines */
+    f.functions[2].first_row = 1; /* f2 has most: the rows of f1 and f2 */
+    f.functions[2].row_count = 2;
     f.rows[2].offset = 5;
     build(&f, &problems);
     assert_string_equal(at(&f, 0), "f1:11");
-    assert_string_equal(at(&f, 5), "f1:12");
+    assert_string_equal(at(&f, 5), "f1:11");
     assert_int_equal(problems.duplicates, 2);
     assert_int_equal(symmap_alias_count(f.map, 0), 2);
     assert_string_equal(symmap_alias(f.map, 0, 0), "f0");
@@ -146,7 +149,7 @@ static void test_lines_fill_what_nobody_covers(void **state)
 {
     (void)state;
     struct fixture f = {0};
-    const struct symmap_symbol symbol = {BASE + 50, BASE + 90, "start", 0};
+    const struct symmap_symbol symbol = {BASE + 50, BASE + 90, "start", 0, NULL};
     add(&f, 0, 100, CODE_FUNCTION_LINES_ONLY);
     add(&f, 20, 40, 0);
     f.source.symbols = &symbol;
@@ -164,10 +167,11 @@ static void test_symbols_name_functions(void **state)
 {
     (void)state;
     struct fixture f = {0};
-    const struct symmap_symbol symbols[] = {{BASE, BASE + 30, "second", 0},
-                                            {BASE, BASE + 30, "first", 0}, /* the last longest */
-                                            {BASE, BASE + 15, "third", 0},
-                                            {BASE + 60, BASE + 64, NULL, 0}};
+    const struct symmap_symbol symbols[] = {
+        {BASE, BASE + 30, "second", 0, NULL},
+        {BASE, BASE + 30, "first", 0, NULL}, /* the last longest */
+        {BASE, BASE + 15, "third", 0, NULL},
+        {BASE + 60, BASE + 64, NULL, 0, NULL}};
     add(&f, 0, 20, 0);
     f.subjects[0].linkage = false;
     f.source.symbols = symbols;
@@ -189,6 +193,39 @@ static void test_symbols_name_functions(void **state)
     assert_int_equal(symmap_lookup(f.map, 60, &frame, 1, &count), FW_OK);
     assert_null(frame.name);
     assert_int_equal(frame.flags, SYMMAP_FRAME_SYNTHESIZED);
+    done(&f);
+}
+
+/* A symbol's file stands where no row has one, with line 0. */
+static void test_files_of_symbols(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    const struct symmap_symbol symbols[] = {{BASE, BASE + 20, "mixed", 0, "mixed.c"},
+                                            {BASE + 40, BASE + 60, "alone", 0, "alone.c"},
+                                            {BASE + 80, BASE + 90, "lined", 0, "other.c"},
+                                            {BASE + 90, BASE + 99, "plain", 0, NULL}};
+    add(&f, 0, 10, 0);
+    add(&f, 80, 90, 0);
+    f.source.symbols = symbols;
+    f.source.symbol_count = 4;
+    build(&f, NULL);
+    const struct {
+        uint64_t offset;
+        const char *file;
+        uint32_t line;
+    } expected[] = {
+        {5, "a.c", 10}, {15, "mixed.c", 0}, {45, "alone.c", 0}, {85, "a.c", 11}, {95, NULL, 0}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct symmap_frame frame;
+        size_t count;
+        assert_int_equal(symmap_lookup(f.map, expected[i].offset, &frame, 1, &count), FW_OK);
+        if (expected[i].file)
+            assert_string_equal(frame.file, expected[i].file);
+        else
+            assert_null(frame.file);
+        assert_int_equal(frame.line, expected[i].line);
+    }
     done(&f);
 }
 
@@ -229,8 +266,7 @@ static void test_calls(void **state)
     assert_int_equal(target, 1);
     assert_int_equal(symmap_call_at(f.map, 20, &target),
                      FW_ERR_NOT_FOUND); /* no tail calls there */
-    assert_int_equal(symmap_call_at(f.map, 30, &target), FW_OK);
-    assert_int_equal(target, SYMMAP_CALL_INDIRECT);
+    assert_int_equal(symmap_call_at(f.map, 30, &target), FW_ERR_NOT_FOUND); /* indirect */
     assert_int_equal(symmap_call_at(f.map, 40, &target), FW_OK); /* by its linkage name */
     assert_int_equal(target, 1);
     assert_int_equal(symmap_call_at(f.map, 45, &target), FW_ERR_NOT_FOUND);
@@ -247,7 +283,7 @@ static void test_calls(void **state)
     assert_int_equal(symmap_tail_calls(f.map, 1, keep_call, &to), FW_OK);
     assert_int_equal(to - seen, 3);
     assert_true(seen[0] == (UINT64_C(130) << 32 | 2));
-    assert_true(seen[1] == (UINT64_C(140) << 32 | (uint32_t)SYMMAP_CALL_INDIRECT));
+    assert_true(seen[1] == (UINT64_C(140) << 32 | (uint32_t)SYMMAP_CALL_ELSEWHERE));
     assert_true(seen[2] == (UINT64_C(410) << 32 | (uint32_t)SYMMAP_CALL_INDIRECT));
     done(&f);
 }
@@ -378,9 +414,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_inner_function_wins_its_part),
         cmocka_unit_test(test_later_of_overlapping_keeps_its_rest),
-        cmocka_unit_test(test_richest_of_equal_ranges),
+        cmocka_unit_test(test_first_with_lines_of_equal_ranges),
         cmocka_unit_test(test_lines_fill_what_nobody_covers),
         cmocka_unit_test(test_symbols_name_functions),
+        cmocka_unit_test(test_files_of_symbols),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_addresses_too_far),
         cmocka_unit_test(test_empty_map),

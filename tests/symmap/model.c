@@ -149,7 +149,8 @@ struct model *model_make(uint64_t seed, const struct model_shape *shape)
         m->symbols[i] = (struct symmap_symbol){
             lo, lo + pick(shape->longest / shape->step) * shape->step,
             pick(8) ? text(pick(2) ? "_Zfunction%u" : "symbol%u", pick(20)) : NULL,
-            pick(9) ? 0 : (uint32_t)SYMMAP_FRAME_PLT};
+            pick(9) ? 0 : (uint32_t)SYMMAP_FRAME_PLT,
+            pick(3) ? NULL : text(pick(2) ? "file%u.h" : "only%u.c", pick(6))};
     }
     m->source.columns = shape->columns;
     m->source.identity = (struct symmap_identity){.id = {1, 2, 3},
@@ -179,8 +180,10 @@ void model_free(struct model *m)
         free(unit->subjects);
         free(unit->files);
     }
-    for (size_t i = 0; i < m->source.symbol_count; i++)
+    for (size_t i = 0; i < m->source.symbol_count; i++) {
         free((void *)(uintptr_t)m->symbols[i].name);
+        free((void *)(uintptr_t)m->symbols[i].file);
+    }
     free(m->units);
     free(m->symbols);
     free(m);
@@ -208,9 +211,12 @@ static void insert(struct range *list, size_t *count, struct range r)
     list[i] = r;
 }
 
-static size_t richness(const struct code_function *f)
+static bool has_lines(const struct range *r)
 {
-    return (size_t)f->row_count + f->context_count;
+    for (uint32_t i = 0; i < r->function->row_count; i++)
+        if (r->unit->rows[r->function->first_row + i].file != CODE_NONE)
+            return true;
+    return false;
 }
 
 /* Of the functions of one kind. */
@@ -228,7 +234,7 @@ static size_t collect(const struct model *m, bool lines_only, struct range *list
                 same++;
             if (same == count)
                 insert(list, &count, r);
-            else if (richness(f) > richness(list[same].function))
+            else if (has_lines(&r) && !has_lines(&list[same]))
                 list[same] = r;
         }
     return count;
@@ -342,6 +348,10 @@ size_t model_frames(const struct model *m, uint64_t offset, struct symmap_frame 
         at = c->parent;
     }
     struct symmap_frame *outer = &frames[count];
+    if (count == 0 && !outer->file && named && named->file) {
+        outer->file = named->file;
+        outer->directory = "";
+    }
     const struct code_subject *subject = r->function && r->function->subject != CODE_NONE
                                              ? &r->unit->subjects[r->function->subject]
                                              : NULL;

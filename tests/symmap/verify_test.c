@@ -177,8 +177,12 @@ static void seeded_defects_are_caught(void **state)
         bool same = says_the_same(map, &right);
         fw_error error = verify(&s, map, 2, report);
         bool found = error == FW_ERR_CORRUPT || (error == FW_OK && verify_differences(report));
-        if (!same && !found)
+        if (!same && !found) {
+            struct rows_list wrong;
             print_error("defect %u in section %u was not found\n", i, sections[i % 8]);
+            rows_of(map, &wrong);
+            assert_same_rows(&right, &wrong);
+        }
         assert_true(same || found);
         harmless += same;
         caught += found;

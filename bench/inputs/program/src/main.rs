@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let backups = backup::BackupEngineOptions::new(format!("{folder}-backup"))?;
         backup::BackupEngine::open(&backups, &rocksdb::Env::new()?)?.create_new_backup(&db)?;
     }
-    let transactions = TransactionDB::open(&options, &TransactionDBOptions::default(), &folder)?;
+    let transactions: TransactionDB = TransactionDB::open(&options, &TransactionDBOptions::default(), &folder)?;
     let transaction = transactions.transaction();
     transaction.put(b"key", b"other")?;
     transaction.commit()?;
