@@ -11,10 +11,15 @@
 #include "symbolicate/find.h"
 #include "symbolicate/identity.h"
 #include "symmap/convert.h"
+#include "symmap/import.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { FEW_ADDRESSES = 256, ASKED_MANY = 4096 };
 
@@ -27,14 +32,40 @@ static fw_error fail(struct fw_failure *why, fw_error code, const char *path, co
     return code;
 }
 
-static bool is_map(const char *path)
+/* Symbols that need no object file: a symbol map, GSYM or Breakpad text. */
+static bool is_symbols(const char *path, bool *map)
 {
-    char magic[8] = {0};
+    uint8_t start[64] = {0};
     FILE *file = fopen(path, "rbe");
-    size_t got = file ? fread(magic, 1, sizeof magic, file) : 0;
+    size_t got = file ? fread(start, 1, sizeof start, file) : 0;
     if (file)
         fclose(file);
-    return got == sizeof magic && memcmp(magic, SYMMAP_MAGIC, sizeof magic) == 0;
+    const struct span bytes = {start, got};
+    *map =
+        got >= sizeof SYMMAP_MAGIC - 1 && memcmp(start, SYMMAP_MAGIC, sizeof SYMMAP_MAGIC - 1) == 0;
+    return *map || import_is_gsym(bytes) || import_is_breakpad(bytes);
+}
+
+/* Another tool's symbols as a map of our own. */
+static fw_error import(struct fw_source *s, struct symmap **map, struct fw_failure *why)
+{
+    struct stat status;
+    int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        if (fd >= 0)
+            close(fd);
+        return fail(why, FW_ERR_FORMAT, s->path, "not a regular file, or not to be opened");
+    }
+    size_t size = (size_t)status.st_size, map_size;
+    void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (bytes == MAP_FAILED)
+        return fail(why, FW_ERR_SYSTEM, s->path, "cannot be mapped");
+    fw_error error = import_map((struct span){bytes, size}, s->path, &s->map_bytes, &map_size, why);
+    munmap(bytes, size);
+    if (error != FW_OK)
+        return error;
+    return symmap_open_bytes((struct span){s->map_bytes, map_size}, true, s->path, map, why);
 }
 
 static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
@@ -44,10 +75,10 @@ static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
         memcpy(s->id, id, s->id_size);
 }
 
-static fw_error open_map(struct fw_source *s, struct fw_failure *why)
+static fw_error open_symbols(struct fw_source *s, bool is_map, struct fw_failure *why)
 {
     struct symmap *map;
-    fw_error error = symmap_open(s->path, &map, why);
+    fw_error error = is_map ? symmap_open(s->path, &map, why) : import(s, &map, why);
     if (error != FW_OK)
         return error;
     const struct symmap_identity *identity = symmap_identity(map);
@@ -148,9 +179,10 @@ static fw_error check_map(const struct fw_source *s, const struct object_choice 
 static fw_error open_path(struct fw_source *s, const struct object_choice *choice,
                           struct fw_failure *why)
 {
-    if (!is_map(s->path))
+    bool is_map;
+    if (!is_symbols(s->path, &is_map))
         return open_object(s, choice, why);
-    fw_error error = open_map(s, why);
+    fw_error error = open_symbols(s, is_map, why);
     return error == FW_OK ? check_map(s, choice, why) : error;
 }
 
@@ -158,6 +190,8 @@ static fw_error open_path(struct fw_source *s, const struct object_choice *choic
 static void forget(struct fw_source *s)
 {
     symmap_close(atomic_exchange(&s->map, NULL));
+    free(s->map_bytes);
+    s->map_bytes = NULL;
     debug_files_close(s->files);
     object_close(s->object);
     free(s->debug_path);
