@@ -178,7 +178,7 @@ class Lines(unittest.TestCase):
 
     def test_replaced_file(self):
         """Another program under the same path gives no lines to the one that runs; a copy of it
-        does."""
+        does. The copy is not the file that is mapped: its build id tells that it is the same."""
         kept = self.program + "-kept"
         has_lines = lambda: any(path in SOURCES for _, path, _, _ in ours(self.pid)["lines"])
         shutil.copy(self.program, kept)
@@ -188,6 +188,44 @@ class Lines(unittest.TestCase):
         self.assertFalse(has_lines())
         os.replace(kept, self.program)
         self.assertTrue(has_lines())
+
+    def test_core(self):
+        """A core file; and one of another machine, whose files are in a folder."""
+        if not shutil.which("gdb") or not shutil.which("objcopy"):
+            self.skipTest("needs gdb to write a core file, and objcopy")
+        root = os.path.join(self.folder.name, "root")
+        stripped = os.path.join(self.folder.name, "stripped")
+        notes = subprocess.run(["readelf", "-n", self.program], capture_output=True, text=True,
+                               check=True).stdout
+        build_id = re.search("Build ID: ([0-9a-f]+)", notes).group(1)
+        debug = f"{root}/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+        os.makedirs(os.path.dirname(root + stripped))
+        os.makedirs(os.path.dirname(debug))
+        subprocess.run(["objcopy", "--only-keep-debug", self.program, debug], check=True)
+        subprocess.run(["objcopy", "--strip-all", self.program, stripped], check=True)
+
+        wanted = of_program(ours(self.pid)["lines"])
+        shows = lambda core, *options: of_program(list(ours(core, *options).values())[0])
+        self.assertEqual(shows(self.core_of(self.pid)), wanted)
+        with subprocess.Popen([stripped], stdout=subprocess.PIPE, text=True) as process:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            core = self.core_of(process.pid)
+            process.kill()
+        self.assertEqual(shows(core), [])
+        self.assertEqual(shows(core, "--exe", self.program), wanted)  # the same, not stripped
+        os.rename(stripped, root + stripped)
+        self.assertEqual(shows(core, "--sysroot", root), wanted)
+        os.remove(debug)
+        self.assertEqual(shows(core, "--sysroot", root), [])
+
+    def core_of(self, pid):
+        core = f"{self.program}.{pid}.core"
+        subprocess.run(["gdb", "-q", "-nx", "-batch", "-p", str(pid), "-ex",
+                        "set debuginfod enabled off", "-ex", f"generate-core-file {core}"],
+                       capture_output=True, timeout=100)
+        if not os.path.exists(core):
+            self.skipTest("gdb writes no core file")
+        return core
 
     def test_gdb(self):
         """gdb shows the same frames at the same lines, and each tail call that we show."""
