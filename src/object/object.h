@@ -48,6 +48,8 @@ struct object_symbol {
     uint8_t binding;  /* STB_* */
     uint8_t type;     /* STT_* */
     uint32_t section; /* section header index (SHN_XINDEX resolved); 0 for an absolute one */
+    const char *file; /* of a local ELF symbol: the source file that its object was made of, as
+                         the table says it; NULL: unknown */
     bool thumb;
     bool stub; /* begins a stub that leads to the function `name` (Mach-O __objc_stubs) */
 };

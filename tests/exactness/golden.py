@@ -23,7 +23,7 @@ def golden_frames(fields):
 
 
 def our_frames(entry):
-    return [(plain(f.get("function", "??")), os.path.basename(f.get("file", "??")), f.get("line", 0), f.get("column", 0))
+    return [(plain(f.get("function", "??")), os.path.basename(f.get("file", "")), f.get("line", 0), f.get("column", 0))
             for f in entry["frames"]]
 
 
