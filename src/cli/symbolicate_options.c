@@ -113,7 +113,7 @@ void symbolicate_usage(FILE *to)
           "      --simplified     short names\n"
           "      --columns        lines with columns\n"
           "      --full-path      files with their folders in Apple's formats, too\n"
-        "  -s, --basenames      files without their folders\n"
+          "  -s, --basenames      files without their folders\n"
           "      --output FILE    write to FILE\n"
           "      --color WHEN     auto, always or never\n"
           "  -v, --verbose        which files were used, and every place that was looked at\n"

@@ -604,6 +604,36 @@ class OtherReports(unittest.TestCase):
             self.assertEqual([i["function"] for i in frame.get("inlines", [])],
                              [function for function, _ in pairs[:-1]])
 
+    def test_tail_calls(self):
+        """Of a stack whose source says what jumped to what (tests/programs/tail_calls.c)."""
+        library = os.path.join(FOLDER.name, "libtail.so")
+        made = subprocess.run(["gcc", "-O2", "-g", "-fPIC", "-shared", "-o", library, os.path.join(
+            SOURCE, "tests/programs/tail_calls.c")], capture_output=True, timeout=100, check=False)
+        if made.returncode:
+            self.skipTest("gcc does not build it")
+        listing = output("objdump", "-d", "--no-show-raw-insn", library)
+
+        def behind_call(function, callee):
+            body = re.search(rf"<{function}>:\n(.*?)\n\n", listing, re.S).group(1)
+            return int(re.search(rf"call .*{callee}.*\n +([0-9a-f]+):", body).group(1), 16)
+
+        load = 0x7f0000000000
+        script = (f"p 7/7 1.0: PERF_RECORD_MMAP2 7/7: [0x{load:x}(0x100000) @ 0 fd:01 1 1]: r-xp "
+                  f"{library}\n")
+        for caller, callee in (("one_way", "<one>"), ("two_ways", "<fork_in_the_road>")):
+            script += "p 7 2.0: 1 cycles:u: \n"
+            for address in (behind_call("bottom", r"\*"), behind_call(caller, callee)):
+                script += f"\t{load + address:16x} [unknown] ({library})\n"
+            script += "\n"
+        answer = run("--json", text=script)
+        frames = [thread["stacks"][0]["frames"] for thread in json.loads(answer.stdout)["threads"]]
+        self.assertEqual([frame["function"] for frame in frames[0]], ["bottom", "one_way"])
+        self.assertEqual([(i["function"], i["tail_call"]) for i in frames[0][1]["inlines"]],
+                         [("two", True), ("one", True)])
+        self.assertEqual([frame["function"] for frame in frames[1]], ["bottom", "two_ways"])
+        self.assertFalse(frames[1][1]["inlines"])
+        self.assertIn("1 frame was reached by tail calls of which several ways", answer.stderr)
+
     def test_damaged_debug_file(self):
         with open(self.program, "rb") as file:
             contents = bytearray(file.read())
