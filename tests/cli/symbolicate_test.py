@@ -259,6 +259,11 @@ class AsAtos(unittest.TestCase):
         answer = run("-o", DSYM, "-arch", "x86_64", "0x1")
         self.assertEqual(answer.returncode, 5)
         self.assertIn("arm64", answer.stderr)
+        fat = os.path.join(SHARED, "debug/llvm-dsymutil/fat-test.dylib")
+        answer = run("-o", fat, "0x1000")
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn("x86_64, i386, x86_64h", answer.stderr)
+        self.assertEqual(run("-o", fat, "-arch", "i386", "0xffffff").stdout, "0xffffff\n")
 
 
 class Own(unittest.TestCase):
