@@ -639,6 +639,19 @@ class OtherReports(unittest.TestCase):
         self.assertFalse(frames[1][1]["inlines"])
         self.assertIn("1 frame was reached by tail calls of which several ways", answer.stderr)
 
+    def test_program_without_debug_file(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        stripped = os.path.join(folder.name, "bare")
+        subprocess.run(["strip", "-o", stripped, self.program], check=True)
+        trace = f"{stripped}+0x{self.every[-1]:x}\n"
+        answer = run(text=trace)
+        self.assertEqual((answer.returncode, answer.stdout), (8, trace))
+        self.assertRegex(answer.stderr, r"bare: 1 frame without a name: .*no debug file was found")
+        found = run("--debug", self.program, text=trace)
+        self.assertEqual((found.returncode, found.stderr), (0, ""))
+        self.assertIn(self.expected[-1][-1][0], found.stdout)
+
     def test_damaged_debug_file(self):
         with open(self.program, "rb") as file:
             contents = bytearray(file.read())
