@@ -7,6 +7,7 @@
  */
 #include "symbolicate/internal.h"
 
+#include "object/debug_sections.h"
 #include "object/object.h"
 #include "symbolicate/find.h"
 #include "symmap/convert.h"
@@ -97,6 +98,9 @@ static fw_error open_object(struct fw_source *s, const struct fw_source_request 
         error = find_files(s, why);
     bool dwarf = debug_files_has_dwarf(s->object) || (s->debug && debug_files_has_dwarf(s->debug));
     s->kind = dwarf ? FW_SOURCE_DWARF : FW_SOURCE_SYMBOLS;
+    /* Now, for later it may be asked by many threads. */
+    if (error == FW_OK)
+        error = object_code_ranges(s->object, &s->code, &s->code_count);
     return error;
 }
 
@@ -111,8 +115,11 @@ fw_error fw_source_open(struct fw_symbolicator *symbolicator,
                         struct fw_failure *why)
 {
     *source = NULL;
-    if (request->size != sizeof *request)
-        return fail(why, FW_ERR_UNSUPPORTED, request->path, "request of another version");
+    struct fw_source_request taken;
+    fw_error error = take_sized(&taken, sizeof taken, request);
+    if (error != FW_OK)
+        return fail(why, error, NULL, "the request has a size or contents of another version");
+    request = &taken;
     struct fw_source *s = calloc(1, sizeof *s);
     if (!s)
         return fail(why, FW_ERR_MEMORY, request->path, fw_error_text(FW_ERR_MEMORY));
@@ -120,7 +127,7 @@ fw_error fw_source_open(struct fw_symbolicator *symbolicator,
     pthread_mutex_init(&s->lock, NULL);
     s->path = strdup(request->path ? request->path : "");
     s->searched = strdup("");
-    fw_error error = FW_ERR_MEMORY;
+    error = FW_ERR_MEMORY;
     if (s->path && s->searched)
         error = is_map(s->path) ? open_map(s, why) : open_object(s, request, why);
     if (error == FW_OK && !wanted_identity(s, request))
@@ -150,10 +157,11 @@ void fw_source_close(struct fw_source *source)
 
 fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *info)
 {
-    if (info->size != sizeof *info)
-        return FW_ERR_UNSUPPORTED;
-    *info = (struct fw_source_info){
-        .size = sizeof *info,
+    size_t size = info->size;
+    if (size <= sizeof size || size > SIZED_MAX)
+        return FW_ERR_ARGUMENT;
+    const struct fw_source_info all = {
+        .size = size,
         .kind = source->kind,
         .path = source->path,
         .debug_path = source->debug_path,
@@ -163,6 +171,8 @@ fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *i
         .base = source->base,
         .searched = source->searched,
     };
+    memset(info, 0, size);
+    memcpy(info, &all, size < sizeof all ? size : sizeof all);
     return FW_OK;
 }
 
