@@ -9,10 +9,11 @@
  *     struct fw_symbols *symbols;
  *     struct fw_failure why;
  *     const struct fw_source_request request = {.size = sizeof request, .path = "app.dSYM"};
+ *     const struct fw_address address = {0x100003f20, FW_ADDRESS_LINK};
  *     fw_symbolicator_create(NULL, &symbolicator);
  *     fw_source_open(symbolicator, &request, &source, &why);
- *     fw_symbolicate(source, &(struct fw_address){0x100003f20, FW_ADDRESS_LINK}, 1, &symbols,
- * &why); for (size_t i = 0; i < symbols->items[0].frame_count; i++)
+ *     fw_symbolicate(source, &address, 1, &symbols, &why);
+ *     for (size_t i = 0; i < symbols->items[0].frame_count; i++)
  *         puts(symbols->items[0].frames[i].function);
  *     fw_symbols_free(symbols);
  *     fw_source_close(source);
@@ -33,8 +34,8 @@
  * else FW_ERR_UNSUPPORTED. A size that no version has gives FW_ERR_ARGUMENT. Structs that are
  * handed out grow into their `reserved` members, which are zero until then.
  *
- * Pointers must not be NULL unless it is said that they may be. `why` may always be NULL; it is
- * written to only when a call fails. Results are NULL after a failure.
+ * Pointers must not be NULL unless it is said that they may be. `why` may always be NULL; it
+ * says something only after a call that failed. Results are NULL after a failure.
  */
 #ifndef FRAMEWALK_SYMBOLICATE_H
 #define FRAMEWALK_SYMBOLICATE_H

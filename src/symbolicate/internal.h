@@ -58,7 +58,8 @@ fw_error source_map_for(struct fw_source *source, const uint64_t *addresses, siz
                         struct symmap **map, uint8_t **bytes, struct fw_failure *why);
 
 /* cache.c: the path that the source's map has in the cache; NULL: not cached (or out of memory).
- * To be freed. */
+ * Maps of symbols alone are not: they are made in no time, and a later run may find more. To be
+ * freed. */
 char *cache_path(const struct fw_source *source);
 /* The map at `path` when it is whole and of this source. */
 struct symmap *cache_open(const struct fw_source *source, const char *path);

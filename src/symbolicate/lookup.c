@@ -14,8 +14,12 @@
 
 /* ---- answers ---- */
 
-struct answer *answer_create(size_t count, struct fw_resolved **items)
+struct answer *answer_begin(size_t count, struct fw_resolved **items, struct fw_symbols **symbols,
+                            struct fw_failure *why)
 {
+    *symbols = NULL;
+    if (why)
+        why->code = FW_OK;
     struct answer *answer = calloc(1, sizeof *answer);
     if (!answer)
         return NULL;
@@ -241,9 +245,8 @@ fw_error lookup_place(struct lookup *lookup, struct arena *arena, const struct p
 fw_error fw_symbolicate(struct fw_source *source, const struct fw_address *addresses, size_t count,
                         struct fw_symbols **symbols, struct fw_failure *why)
 {
-    *symbols = NULL;
     struct fw_resolved *items;
-    struct answer *answer = answer_create(count, &items);
+    struct answer *answer = answer_begin(count, &items, symbols, why);
     struct place *places = answer && count < SIZE_MAX ? calloc(count + 1, sizeof *places) : NULL;
     struct lookup lookup = {.source = source};
     fw_error error = places ? FW_OK : FW_ERR_MEMORY;

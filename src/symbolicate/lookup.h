@@ -15,8 +15,9 @@ struct answer { /* what fw_symbols really is */
     struct arena arena; /* everything that is shown */
 };
 
-/* `*items` are all zero, answer->symbols.count of them. NULL when memory ran out. */
-struct answer *answer_create(size_t count, struct fw_resolved **items);
+/* `*items` are all zero, `count` of them. NULL when memory ran out. */
+struct answer *answer_begin(size_t count, struct fw_resolved **items, struct fw_symbols **symbols,
+                            struct fw_failure *why);
 /* Hands the answer out, or frees it when there was an error and says which in *why. `answer` may be
  * NULL with an error. */
 fw_error answer_finish(struct answer *answer, fw_error error, struct fw_symbols **symbols,

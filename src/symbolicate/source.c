@@ -110,6 +110,34 @@ static bool wanted_identity(const struct fw_source *s, const struct fw_source_re
                             (s->id_size == 0 || memcmp(request->id, s->id, s->id_size) == 0));
 }
 
+/* A thread that is cancelled must not leave with the lock, or with files half written. */
+static int lock(struct fw_source *source)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_mutex_lock(&source->lock);
+    return state;
+}
+
+static void unlock(struct fw_source *source, int state)
+{
+    pthread_mutex_unlock(&source->lock);
+    pthread_setcancelstate(state, NULL);
+}
+
+static fw_error open_any(struct fw_source *s, const struct fw_source_request *request,
+                         struct fw_failure *why)
+{
+    s->path = strdup(request->path ? request->path : "");
+    s->searched = strdup("");
+    if (!s->path || !s->searched)
+        return FW_ERR_MEMORY;
+    fw_error error = is_map(s->path) ? open_map(s, why) : open_object(s, request, why);
+    if (error == FW_OK && !wanted_identity(s, request))
+        error = fail(why, FW_ERR_CORRUPT, s->path, "another build id than asked for");
+    return error;
+}
+
 fw_error fw_source_open(struct fw_symbolicator *symbolicator,
                         const struct fw_source_request *request, struct fw_source **source,
                         struct fw_failure *why)
@@ -118,21 +146,20 @@ fw_error fw_source_open(struct fw_symbolicator *symbolicator,
     struct fw_source_request taken;
     fw_error error = take_sized(&taken, sizeof taken, request);
     if (error != FW_OK)
-        return fail(why, error, NULL, "the request has a size or contents of another version");
-    request = &taken;
+        return fail(why, error, "request", "its size or contents are of another version");
     struct fw_source *s = calloc(1, sizeof *s);
     if (!s)
-        return fail(why, FW_ERR_MEMORY, request->path, fw_error_text(FW_ERR_MEMORY));
+        return fail(why, FW_ERR_MEMORY, taken.path, fw_error_text(FW_ERR_MEMORY));
     s->symbolicator = symbolicator;
     pthread_mutex_init(&s->lock, NULL);
-    s->path = strdup(request->path ? request->path : "");
-    s->searched = strdup("");
-    error = FW_ERR_MEMORY;
-    if (s->path && s->searched)
-        error = is_map(s->path) ? open_map(s, why) : open_object(s, request, why);
-    if (error == FW_OK && !wanted_identity(s, request))
-        error = fail(why, FW_ERR_CORRUPT, s->path, "another build id than asked for");
+    if (why)
+        why->code = FW_OK;
+    int state = lock(s);
+    error = open_any(s, &taken, why);
+    unlock(s, state);
     if (error != FW_OK) {
+        if (why && why->code != error)
+            fail(why, error, s->path, fw_error_text(error));
         fw_source_close(s);
         return error;
     }
@@ -179,7 +206,7 @@ fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *i
 /* Under the lock from here on. */
 
 static fw_error convert(struct fw_source *s, const uint64_t *only, size_t count, uint8_t **bytes,
-                        size_t *size, struct fw_failure *why)
+                        size_t *size, struct convert_report *report, struct fw_failure *why)
 {
     const struct fw_symbolicator_options *o = &s->symbolicator->options;
     struct convert_options options = {.threads = o->threads,
@@ -190,7 +217,7 @@ static fw_error convert(struct fw_source *s, const uint64_t *only, size_t count,
                                       .progress = o->progress,
                                       .context = o->progress_context};
     return symmap_convert(s->object, s->debug, s->files ? &s->files->companions : NULL, &options,
-                          bytes, size, NULL, why);
+                          bytes, size, report, why);
 }
 
 /* The standing map, when there is one or the cache has it. */
@@ -207,16 +234,31 @@ static struct symmap *standing_map(struct fw_source *s)
     return map;
 }
 
+/* Whether the debug information had all that it refers to: else a later run may find more. */
+static bool is_complete(struct fw_source *s, const struct convert_report *report)
+{
+    const char *link;
+    struct span id;
+    bool wants = object_debugaltlink(s->debug ? s->debug : s->object, &link, &id);
+    return report->dwarf.count[DWARF_PROBLEM_SPLIT] == 0 &&
+           (!wants || (s->files && s->files->companions.supplementary));
+}
+
 static fw_error convert_whole(struct fw_source *s, struct symmap **map, struct fw_failure *why)
 {
     size_t size;
-    fw_error error = convert(s, NULL, 0, &s->map_bytes, &size, why);
+    uint8_t *bytes;
+    struct convert_report report;
+    fw_error error = convert(s, NULL, 0, &bytes, &size, &report, why);
     if (error != FW_OK)
         return error;
-    error = symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, map, why);
-    if (error != FW_OK)
+    error = symmap_open_bytes((struct span){bytes, size}, true, s->path, map, why);
+    if (error != FW_OK) {
+        free(bytes);
         return error;
-    char *path = s->kind == FW_SOURCE_DWARF ? cache_path(s) : NULL;
+    }
+    s->map_bytes = bytes;
+    char *path = is_complete(s, &report) ? cache_path(s) : NULL;
     if (path)
         cache_keep(s->symbolicator, path, s->map_bytes, size);
     free(path);
@@ -229,10 +271,10 @@ fw_error source_whole_map(struct fw_source *source, struct symmap **map, struct 
     *map = atomic_load(&source->map);
     if (*map)
         return FW_OK;
-    pthread_mutex_lock(&source->lock);
+    int state = lock(source);
     *map = standing_map(source);
     fw_error error = *map ? FW_OK : convert_whole(source, map, why);
-    pthread_mutex_unlock(&source->lock);
+    unlock(source, state);
     return error;
 }
 
@@ -240,7 +282,7 @@ static fw_error small_map(struct fw_source *s, const uint64_t *addresses, size_t
                           struct symmap **map, uint8_t **bytes, struct fw_failure *why)
 {
     size_t size;
-    fw_error error = convert(s, addresses, count, bytes, &size, why);
+    fw_error error = convert(s, addresses, count, bytes, &size, NULL, why);
     if (error == FW_OK)
         error = symmap_open_bytes((struct span){*bytes, size}, true, s->path, map, why);
     if (error != FW_OK) {
@@ -258,13 +300,13 @@ fw_error source_map_for(struct fw_source *source, const uint64_t *addresses, siz
     *map = atomic_load(&source->map);
     if (*map)
         return FW_OK;
-    pthread_mutex_lock(&source->lock);
+    int state = lock(source);
     fw_error error = FW_OK;
     *map = standing_map(source);
     if (!*map && count <= FEW_ADDRESSES && source->asked + count <= ASKED_MANY)
         error = small_map(source, addresses, count, map, bytes, why);
     else if (!*map)
         error = convert_whole(source, map, why);
-    pthread_mutex_unlock(&source->lock);
+    unlock(source, state);
     return error;
 }

@@ -185,9 +185,8 @@ static void end_all(struct stack_lookup *s)
 fw_error fw_symbolicate_stack(const struct fw_stack_address *stack, size_t count,
                               struct fw_symbols **symbols, struct fw_failure *why)
 {
-    *symbols = NULL;
     struct fw_resolved *items;
-    struct answer *answer = answer_create(count, &items);
+    struct answer *answer = answer_begin(count, &items, symbols, why);
     struct stack_lookup s = {.stack = stack, .count = count};
     if (answer && count < SIZE_MAX) {
         s.places = calloc(count + 1, sizeof *s.places);
