@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_ADDRESSES = 256, ASKED_MANY = 4096 };
+/* However few addresses a small map is for, it costs a look at every unit: it counts as many. Once
+ * so much was asked for, small maps have cost about what the whole one does. */
+enum { FEW_ADDRESSES = 256, ASKED_AT_LEAST = 512, ASKED_MANY = 4096 };
 
 static fw_error fail(struct fw_failure *why, fw_error code, const char *path, const char *text)
 {
@@ -289,7 +291,7 @@ static fw_error small_map(struct fw_source *s, const uint64_t *addresses, size_t
         free(*bytes);
         *bytes = NULL;
     }
-    s->asked += count;
+    s->asked += count > ASKED_AT_LEAST ? count : ASKED_AT_LEAST;
     return error;
 }
 
@@ -303,7 +305,7 @@ fw_error source_map_for(struct fw_source *source, const uint64_t *addresses, siz
     int state = lock(source);
     fw_error error = FW_OK;
     *map = standing_map(source);
-    if (!*map && count <= FEW_ADDRESSES && source->asked + count <= ASKED_MANY)
+    if (!*map && count <= FEW_ADDRESSES && source->asked < ASKED_MANY)
         error = small_map(source, addresses, count, map, bytes, why);
     else if (!*map)
         error = convert_whole(source, map, why);
