@@ -38,6 +38,8 @@ struct lookup {
     struct symmap *map;
     uint8_t *bytes;   /* of a small map, which is this question's; NULL: the map is the source's */
     bool needs_whole; /* the small map could not tell about tail calls */
+    bool needs_jumps; /* it could, but was not made for the places of the jumps */
+    bool knows_jumps; /* it was */
     struct texts texts;
     struct symmap_frame *found; /* room for what one lookup in the map finds */
     size_t found_capacity;

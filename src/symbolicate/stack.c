@@ -2,9 +2,10 @@
  * Whole stacks: each address looked up in its source, and between every return address and the
  * frame inside of it the tail calls that must have happened (tail.c).
  *
- * Small maps come first. Where one holds too little to tell what a call leads to, the whole map of
- * that source is taken and the stack answered again: never is a chain shown that only a part of the
- * call sites admits.
+ * Small maps come first, and are made for the addresses of the stack alone. Where one holds too
+ * little to tell what a call leads to, the whole map of that source is taken and the stack answered
+ * again: never is a chain shown that only a part of the call sites admits. Where it suffices, it is
+ * made once more for the places of the jumps too, so that they get the names of the symbol table.
  */
 #include "symbolicate/lookup.h"
 
@@ -25,6 +26,11 @@ struct stack_lookup {
     size_t lookup_count;
     struct fw_symbol_frame *chain; /* of one place, while it is put together */
     size_t chain_count, chain_capacity;
+    struct jump { /* of an inferred step, which the next small map must know */
+        size_t lookup;
+        uint64_t vaddr;
+    } *jumps;
+    size_t jump_count, jump_capacity;
 };
 
 static size_t lookup_for(struct stack_lookup *s, struct fw_source *source)
@@ -38,7 +44,24 @@ static size_t lookup_for(struct stack_lookup *s, struct fw_source *source)
     return s->lookup_count++;
 }
 
-/* One lookup for each source, with all its places. */
+/* Gets the map for all places of one source. */
+static fw_error begin_one(struct stack_lookup *s, size_t k, struct fw_failure *why)
+{
+    struct place *own = NULL;
+    size_t used = 0, capacity = 0;
+    bool room = true;
+    for (size_t i = 0; i < s->count && room; i++)
+        if (s->lookup_of[i] == k && (room = array_room(&own, &capacity, used, sizeof *own)))
+            own[used++] = s->places[i];
+    for (size_t i = 0; i < s->jump_count && room; i++)
+        if (s->jumps[i].lookup == k && (room = array_room(&own, &capacity, used, sizeof *own)))
+            own[used++] = (struct place){.vaddr = s->jumps[i].vaddr};
+    fw_error error = room ? lookup_begin(&s->lookups[k], own, used, why) : FW_ERR_MEMORY;
+    free(own);
+    return error;
+}
+
+/* One lookup for each source. */
 static fw_error begin_all(struct stack_lookup *s, struct fw_failure *why)
 {
     fw_error error = FW_OK;
@@ -47,17 +70,8 @@ static fw_error begin_all(struct stack_lookup *s, struct fw_failure *why)
         if (s->stack[i].source)
             error = place_of(s->stack[i].source, &s->stack[i].address, &s->places[i], why);
     }
-    struct place *own = calloc(s->count + 1, sizeof *own);
-    if (!own)
-        return FW_ERR_MEMORY;
-    for (size_t k = 0; k < s->lookup_count && error == FW_OK; k++) {
-        size_t used = 0;
-        for (size_t i = 0; i < s->count; i++)
-            if (s->lookup_of[i] == k)
-                own[used++] = s->places[i];
-        error = lookup_begin(&s->lookups[k], own, used, why);
-    }
-    free(own);
+    for (size_t k = 0; k < s->lookup_count && error == FW_OK; k++)
+        error = begin_one(s, k, why);
     return error;
 }
 
@@ -74,6 +88,16 @@ static fw_error add_step(struct stack_lookup *s, struct lookup *lookup, struct a
                          const struct tail_step *step)
 {
     size_t count = 0;
+    struct symmap_function function;
+    bool known = symmap_function(lookup->map, step->function, &function);
+    if (lookup->bytes && !lookup->knows_jumps && known) {
+        uint64_t offset = step->offset == UINT64_MAX ? function.start : step->offset;
+        if (!array_room(&s->jumps, &s->jump_capacity, s->jump_count, sizeof *s->jumps))
+            return FW_ERR_MEMORY;
+        s->jumps[s->jump_count++] =
+            (struct jump){(size_t)(lookup - s->lookups), lookup->source->base + offset};
+        lookup->needs_jumps = true;
+    }
     fw_error error =
         step->offset == UINT64_MAX ? FW_ERR_NOT_FOUND : lookup_frames(lookup, step->offset, &count);
     if (error == FW_ERR_MEMORY)
@@ -85,8 +109,7 @@ static fw_error add_step(struct stack_lookup *s, struct lookup *lookup, struct a
         if (!add_to_chain(s, lookup, arena, frame, step->offset - frame->start))
             return FW_ERR_MEMORY;
     }
-    struct symmap_function function;
-    if (count || !symmap_function(lookup->map, step->function, &function))
+    if (count || !known)
         return FW_OK;
     struct symmap_frame frame = {
         .name = function.name, .start = function.start, .flags = function.flags};
@@ -152,19 +175,20 @@ static fw_error answer_stack(struct stack_lookup *s, struct arena *arena, struct
     return FW_OK;
 }
 
-/* Whole maps where small ones hold too little. */
-static fw_error take_whole_maps(struct stack_lookup *s, bool *changed, struct fw_failure *why)
+/* Larger maps where small ones hold too little. */
+static fw_error take_better_maps(struct stack_lookup *s, bool *changed, struct fw_failure *why)
 {
     *changed = false;
     for (size_t k = 0; k < s->lookup_count; k++) {
         struct lookup *lookup = &s->lookups[k];
-        if (!lookup->needs_whole)
+        bool whole = lookup->needs_whole;
+        if (!whole && !lookup->needs_jumps)
             continue;
         struct fw_source *source = lookup->source;
         lookup_end(lookup);
-        *lookup = (struct lookup){.source = source};
+        *lookup = (struct lookup){.source = source, .knows_jumps = true};
         *changed = true;
-        fw_error error = source_whole_map(source, &lookup->map, why);
+        fw_error error = whole ? source_whole_map(source, &lookup->map, why) : begin_one(s, k, why);
         if (error != FW_OK)
             return error;
     }
@@ -180,6 +204,7 @@ static void end_all(struct stack_lookup *s)
     free(s->lookup_of);
     free(s->lookups);
     free(s->chain);
+    free(s->jumps);
 }
 
 fw_error fw_symbolicate_stack(const struct fw_stack_address *stack, size_t count,
@@ -196,13 +221,12 @@ fw_error fw_symbolicate_stack(const struct fw_stack_address *stack, size_t count
     }
     fw_error error =
         s.places && s.functions && s.lookup_of && s.lookups ? begin_all(&s, why) : FW_ERR_MEMORY;
-    if (error == FW_OK)
+    /* At most three times: after a small map one that knows the jumps, then the whole one. */
+    for (bool changed = true; error == FW_OK && changed;) {
         error = answer_stack(&s, &answer->arena, items);
-    bool changed = false;
-    if (error == FW_OK)
-        error = take_whole_maps(&s, &changed, why);
-    if (error == FW_OK && changed)
-        error = answer_stack(&s, &answer->arena, items);
+        if (error == FW_OK)
+            error = take_better_maps(&s, &changed, why);
+    }
     end_all(&s);
     return answer_finish(answer, error, symbols, why);
 }
