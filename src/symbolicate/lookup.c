@@ -76,14 +76,17 @@ fw_error place_of(const struct fw_source *source, const struct fw_address *addre
                   struct place *place, struct fw_failure *why)
 {
     uint32_t space = address->space & ~(uint32_t)FW_ADDRESS_RETURN;
-    *place = (struct place){.vaddr = address->value,
-                            .returns = (address->space & FW_ADDRESS_RETURN) != 0};
+    bool returns = (address->space & FW_ADDRESS_RETURN) != 0;
+    uint64_t value = address->value - returns; /* a byte of the call */
+    *place = (struct place){.vaddr = value, .returns = returns};
+    if (returns && address->value == 0)
+        place->reason = FW_REASON_OUTSIDE;
     if (space == FW_ADDRESS_IMAGE) {
         place->vaddr += source->base; /* a base may lie below 0: it wraps, and so does this */
     } else if (space == FW_ADDRESS_FILE) {
         if (!source->object)
             place->reason = FW_REASON_NO_OFFSETS;
-        else if (!file_place(source->object, address->value, &place->vaddr))
+        else if (!file_place(source->object, value, &place->vaddr))
             place->reason = FW_REASON_OUTSIDE;
     } else if (space != FW_ADDRESS_LINK) {
         if (why) {
@@ -94,10 +97,6 @@ fw_error place_of(const struct fw_source *source, const struct fw_address *addre
         }
         return FW_ERR_ARGUMENT;
     }
-    if (place->returns && place->vaddr == 0)
-        place->reason = FW_REASON_OUTSIDE; /* no call lies before it */
-    if (place->returns)
-        place->vaddr--;
     return FW_OK;
 }
 
