@@ -277,7 +277,8 @@ fw_error symmap_convert(struct object *object, struct object *debug,
     if (dwarf) {
         report->dwarf_bytes = dwarf_size(dwarf);
         error = read_dwarf(source, dwarf, options, &job, report);
-        count_rows(&job, report);
+        if (error == FW_OK)
+            count_rows(&job, report);
     } else {
         error = FW_OK; /* symbols alone */
     }
