@@ -94,11 +94,13 @@ struct fw_source_request {
     size_t id_size;    /* bytes */
 };
 
-/* Opens an image and finds its debug information. FW_ERR_NOT_FOUND when there is no such file,
- * nothing with this identity or no such slice; FW_ERR_CORRUPT when `path` has another identity;
- * FW_ERR_FORMAT, FW_ERR_TRUNCATED, FW_ERR_PERMISSION, FW_ERR_MEMORY: the message says where. A
- * source without any debug information opens: its addresses get names of the symbol table, or a
- * reason. Reads little: conversion happens when addresses are asked for. */
+/* Opens an image and finds its debug information. When the file at `path` has another identity, it
+ * is looked for by `id` in the folders as well. FW_ERR_NOT_FOUND when nothing with this identity
+ * was found; the message says what was looked for and where. FW_ERR_ARGUMENT for a fat file without
+ * a choice (the message names its slices), and for neither path nor id. FW_ERR_FORMAT,
+ * FW_ERR_CORRUPT, FW_ERR_TRUNCATED, FW_ERR_PERMISSION, FW_ERR_MEMORY as said there. A source
+ * without any debug information opens: its addresses get names of the symbol table, or a reason.
+ * Reads little: conversion happens when addresses are asked for. */
 FW_API fw_error fw_source_open(struct fw_symbolicator *symbolicator,
                                const struct fw_source_request *request, struct fw_source **source,
                                struct fw_failure *why);

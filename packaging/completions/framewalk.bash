@@ -26,7 +26,7 @@ _framewalk_dump() {
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--thread --depth --full --consistent --seconds --hz --exe
-            --sysroot --format --json --collapsed --output --no-fold --no-names --no-demangle
+            --sysroot --format --json --collapsed --output --no-fold --no-names --no-lines --no-demangle
             --verbose --color --help' -- "$cur")
         ;;
     '' | [0-9]*) _framewalk_pids "$cur" ;;

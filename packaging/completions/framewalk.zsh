@@ -26,6 +26,7 @@ _framewalk_dump() {
         '(-o --output)'{-o+,--output=}'[write to this file]:file:_files' \
         '--no-fold[show each thread for itself]' \
         '(-q --no-names)'{-q,--no-names}'[no function names]' \
+        '--no-lines[read no debug information]' \
         '--no-demangle[names as the symbol table has them]' \
         '(-v --verbose)'{-v,--verbose}'[addresses, methods, pauses, build ids]' \
         '--color=[colours]:when:(auto always never)' \

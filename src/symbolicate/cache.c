@@ -27,8 +27,9 @@ enum { LEFTOVER_SECONDS = 3600 };
 char *cache_path(const struct fw_source *source)
 {
     const struct fw_symbolicator *s = source->symbolicator;
-    if (source->id_size == 0 || source->kind != FW_SOURCE_DWARF || !s->cache_folder ||
-        !s->cache_folder[0])
+    /* What is kept may know more than the file alone. */
+    if (s->options.no_separate || source->id_size == 0 || source->kind != FW_SOURCE_DWARF ||
+        !s->cache_folder || !s->cache_folder[0])
         return NULL;
     char id[2 * sizeof source->id + 1] = "";
     for (size_t i = 0; i < source->id_size; i++)

@@ -19,6 +19,7 @@
 struct fw_symbolicator {
     struct fw_symbolicator_options options; /* strings are owned */
     char **folders;                         /* debug_folders, NULL-terminated, owned */
+    struct file_index *index;               /* of these folders; owned */
     char *sysroot, *cache_folder;           /* owned; cache_folder "" or NULL: no cache */
 };
 

@@ -10,6 +10,7 @@
 #include "object/debug_sections.h"
 #include "object/object.h"
 #include "symbolicate/find.h"
+#include "symbolicate/identity.h"
 #include "symmap/convert.h"
 
 #include <stdio.h>
@@ -61,12 +62,28 @@ static fw_error open_map(struct fw_source *s, struct fw_failure *why)
     return FW_OK;
 }
 
+static fw_error no_memory(const struct fw_source *s, struct fw_failure *why)
+{
+    return fail(why, FW_ERR_MEMORY, s->path, fw_error_text(FW_ERR_MEMORY));
+}
+
+static bool add_searched(struct fw_source *s, const char *story)
+{
+    char *both;
+    if (asprintf(&both, "%s%s%s", s->searched, s->searched[0] && story[0] ? "; " : "", story) < 0)
+        return false;
+    free(s->searched);
+    s->searched = both;
+    return true;
+}
+
 /* What goes with the object, found in the places that the options name. */
 static fw_error find_files(struct fw_source *s, struct fw_failure *why)
 {
     const struct fw_symbolicator_options *o = &s->symbolicator->options;
     struct debug_find_options options = {
         .folders = (const char *const *)s->symbolicator->folders,
+        .index = s->symbolicator->index,
         .sysroot = s->symbolicator->sysroot,
         .debuginfod = !o->no_debuginfod,
         .progress = o->progress,
@@ -76,40 +93,134 @@ static fw_error find_files(struct fw_source *s, struct fw_failure *why)
     if (error != FW_OK)
         return error;
     char *story = debug_files_story(s->files);
-    free(s->searched);
-    s->searched = story;
+    bool good = story && add_searched(s, story);
+    free(story);
     s->debug = s->files->debug;
     if (s->debug)
         s->debug_path = strdup(object_label(s->debug));
-    return story && (!s->debug || s->debug_path)
-               ? FW_OK
-               : fail(why, FW_ERR_MEMORY, s->path, fw_error_text(FW_ERR_MEMORY));
+    return good && (!s->debug || s->debug_path) ? FW_OK : no_memory(s, why);
 }
 
-static fw_error open_object(struct fw_source *s, const struct fw_source_request *request,
+static bool has_dwarf(const struct fw_source *s)
+{
+    return debug_files_has_dwarf(s->object) || (s->debug && debug_files_has_dwarf(s->debug)) ||
+           (s->files && s->files->parts);
+}
+
+static fw_error open_object(struct fw_source *s, const struct object_choice *choice,
                             struct fw_failure *why)
 {
-    fw_error error = object_open(s->path, &s->object, why);
+    fw_error error = object_open_path(s->path, choice, &s->object, why);
     if (error != FW_OK)
         return error;
-    (void)request;
+    if (object_type(s->object) == OBJECT_CORE)
+        return fail(why, FW_ERR_FORMAT, s->path,
+                    "a core file: `framewalk dump` shows its stacks; addresses are looked up in "
+                    "the program itself");
     struct span id = object_build_id(s->object);
     take_identity(s, id.data, id.size);
+    snprintf(s->arch, sizeof s->arch, "%s", object_arch_name(s->object));
     s->base = object_base(s->object);
     if (!s->symbolicator->options.no_separate)
         error = find_files(s, why);
-    bool dwarf = debug_files_has_dwarf(s->object) || (s->debug && debug_files_has_dwarf(s->debug));
-    s->kind = dwarf ? FW_SOURCE_DWARF : FW_SOURCE_SYMBOLS;
+    s->kind = has_dwarf(s) ? FW_SOURCE_DWARF : FW_SOURCE_SYMBOLS;
     /* Now, for later it may be asked by many threads. */
     if (error == FW_OK)
         error = object_code_ranges(s->object, &s->code, &s->code_count);
     return error;
 }
 
-static bool wanted_identity(const struct fw_source *s, const struct fw_source_request *request)
+/* Is the map what was asked for? */
+static fw_error check_map(const struct fw_source *s, const struct object_choice *choice,
+                          struct fw_failure *why)
 {
-    return !request->id || (request->id_size == s->id_size &&
-                            (s->id_size == 0 || memcmp(request->id, s->id, s->id_size) == 0));
+    char has[2 * sizeof s->id + 1], wanted[2 * sizeof s->id + 1];
+    struct span id = {s->id, s->id_size};
+    bool by_id = choice->uuid.size > 0;
+    if (by_id ? id.size == choice->uuid.size && memcmp(id.data, choice->uuid.data, id.size) == 0
+              : !choice->arch || !s->arch[0] || strcmp(choice->arch, s->arch) == 0)
+        return FW_OK;
+    identity_hex(id, has, sizeof has);
+    identity_hex(choice->uuid, wanted, sizeof wanted);
+    if (why) {
+        *why = (struct fw_failure){.code = FW_ERR_NOT_FOUND};
+        snprintf(why->message, sizeof why->message, "%s: %s %.40s, not %.40s", s->path,
+                 by_id ? "has the id" : "is", by_id ? has : s->arch, by_id ? wanted : choice->arch);
+    }
+    return FW_ERR_NOT_FOUND;
+}
+
+/* The file at s->path, if it is what the choice says. */
+static fw_error open_path(struct fw_source *s, const struct object_choice *choice,
+                          struct fw_failure *why)
+{
+    if (!is_map(s->path))
+        return open_object(s, choice, why);
+    fw_error error = open_map(s, why);
+    return error == FW_OK ? check_map(s, choice, why) : error;
+}
+
+/* Puts the source back to before anything was opened. */
+static void forget(struct fw_source *s)
+{
+    symmap_close(atomic_exchange(&s->map, NULL));
+    debug_files_close(s->files);
+    object_close(s->object);
+    free(s->debug_path);
+    s->files = NULL;
+    s->object = s->debug = NULL;
+    s->code = NULL;
+    s->code_count = 0;
+    s->debug_path = NULL;
+    s->id_size = 0;
+    s->arch[0] = 0;
+}
+
+/* `before` is what speaks against the path that was given; "" when none was. */
+static fw_error open_identity(struct fw_source *s, const struct object_choice *choice,
+                              const char *before, struct fw_failure *why)
+{
+    struct identified found;
+    if (!identity_find(s->symbolicator, choice->uuid, &found))
+        return no_memory(s, why);
+    fw_error error = FW_OK;
+    if (!found.path) {
+        char hex[2 * sizeof s->id + 1];
+        identity_hex(choice->uuid, hex, sizeof hex);
+        if (why) {
+            *why = (struct fw_failure){.code = FW_ERR_NOT_FOUND};
+            snprintf(why->message, sizeof why->message, "%s%sno file with the id %s: %s", before,
+                     before[0] ? "; " : "", hex, found.story);
+        }
+        error = FW_ERR_NOT_FOUND;
+    } else {
+        forget(s);
+        free(s->path);
+        s->path = found.path;
+        found.path = NULL;
+        error = add_searched(s, before) ? open_path(s, choice, why) : no_memory(s, why);
+    }
+    free(found.path);
+    free(found.story);
+    return error;
+}
+
+static fw_error open_source(struct fw_source *s, const struct fw_source_request *request,
+                            struct fw_failure *why)
+{
+    const struct object_choice choice = {.arch = request->arch,
+                                         .uuid = {request->id, request->id ? request->id_size : 0}};
+    struct fw_failure own = {0};
+    if (!request->path && choice.uuid.size == 0)
+        return fail(why, FW_ERR_ARGUMENT, NULL, "neither a path nor an id to look for");
+    if (!request->path)
+        return open_identity(s, &choice, "", why);
+    fw_error error = open_path(s, &choice, &own);
+    if (error == FW_ERR_NOT_FOUND && choice.uuid.size)
+        return open_identity(s, &choice, own.message, why);
+    if (why)
+        *why = own;
+    return error;
 }
 
 /* A thread that is cancelled must not leave with the lock, or with files half written. */
@@ -125,19 +236,6 @@ static void unlock(struct fw_source *source, int state)
 {
     pthread_mutex_unlock(&source->lock);
     pthread_setcancelstate(state, NULL);
-}
-
-static fw_error open_any(struct fw_source *s, const struct fw_source_request *request,
-                         struct fw_failure *why)
-{
-    s->path = strdup(request->path ? request->path : "");
-    s->searched = strdup("");
-    if (!s->path || !s->searched)
-        return FW_ERR_MEMORY;
-    fw_error error = is_map(s->path) ? open_map(s, why) : open_object(s, request, why);
-    if (error == FW_OK && !wanted_identity(s, request))
-        error = fail(why, FW_ERR_CORRUPT, s->path, "another build id than asked for");
-    return error;
 }
 
 fw_error fw_source_open(struct fw_symbolicator *symbolicator,
@@ -157,7 +255,9 @@ fw_error fw_source_open(struct fw_symbolicator *symbolicator,
     if (why)
         why->code = FW_OK;
     int state = lock(s);
-    error = open_any(s, &taken, why);
+    s->path = strdup(taken.path ? taken.path : "");
+    s->searched = strdup("");
+    error = s->path && s->searched ? open_source(s, &taken, why) : no_memory(s, why);
     unlock(s, state);
     if (error != FW_OK) {
         if (why && why->code != error)
@@ -216,6 +316,9 @@ static fw_error convert(struct fw_source *s, const uint64_t *only, size_t count,
                                       .calls = true,
                                       .only = only,
                                       .only_count = count,
+                                      .open_part =
+                                          s->files && s->files->parts ? debug_files_part : NULL,
+                                      .part_context = s->files,
                                       .progress = o->progress,
                                       .context = o->progress_context};
     return symmap_convert(s->object, s->debug, s->files ? &s->files->companions : NULL, &options,
@@ -242,7 +345,7 @@ static bool is_complete(struct fw_source *s, const struct convert_report *report
     const char *link;
     struct span id;
     bool wants = object_debugaltlink(s->debug ? s->debug : s->object, &link, &id);
-    return report->dwarf.count[DWARF_PROBLEM_SPLIT] == 0 &&
+    return report->dwarf.count[DWARF_PROBLEM_SPLIT] == 0 && report->parts_missing == 0 &&
            (!wants || (s->files && s->files->companions.supplementary));
 }
 

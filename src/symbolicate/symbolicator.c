@@ -3,6 +3,7 @@
 #include "symbolicate/internal.h"
 
 #include "object/codecs.h"
+#include "symbolicate/file_index.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,9 @@ static bool copy_options(struct fw_symbolicator *s)
     s->sysroot = o->sysroot ? strdup(o->sysroot) : NULL;
     if (!s->cache_folder || (o->sysroot && !s->sysroot) || !copy_folders(s, o->debug_folders))
         return false;
+    s->index = file_index_create((const char *const *)s->folders);
+    if (!s->index)
+        return false;
     o->cache_folder = s->cache_folder;
     o->sysroot = s->sysroot;
     o->debug_folders = (const char *const *)s->folders;
@@ -94,6 +98,7 @@ void fw_symbolicator_destroy(struct fw_symbolicator *symbolicator)
 {
     if (!symbolicator)
         return;
+    file_index_destroy(symbolicator->index);
     for (size_t i = 0; symbolicator->folders && symbolicator->folders[i]; i++)
         free(symbolicator->folders[i]);
     free(symbolicator->folders);

@@ -113,6 +113,7 @@ struct symmap_symbol { /* a function of the symbol table; bounds already decided
     uint64_t lo, hi;   /* link-time */
     const char *name;  /* NULL: only bounds are known (synthesized) */
     uint32_t flags;    /* SYMMAP_FRAME_PLT */
+    const char *file;  /* of its code that has no line rows; NULL: unknown */
 };
 
 struct symmap_source { /* all of it borrowed until symmap_build returns */
