@@ -26,8 +26,8 @@ _framewalk_dump() {
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--thread --depth --full --consistent --seconds --hz --exe
-            --sysroot --format --json --collapsed --output --no-fold --no-names --no-lines --no-demangle
-            --verbose --color --help' -- "$cur")
+            --sysroot --format --json --collapsed --output --no-fold --no-names
+            --no-lines --no-demangle --verbose --color --help' -- "$cur")
         ;;
     '' | [0-9]*) _framewalk_pids "$cur" ;;
     *)
