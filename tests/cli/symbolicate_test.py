@@ -696,6 +696,12 @@ class Refused(unittest.TestCase):
             if answer.returncode != 5:
                 self.assertEqual(answer.stdout, whole[:size])
 
+    def test_report_without_frames(self):
+        report = ips([])
+        self.assertEqual(run(text=report).stdout, report)
+        answer = run("--collapsed", text=report)
+        self.assertEqual((answer.returncode, answer.stdout, answer.stderr), (0, "", ""))
+
     def test_help(self):
         answer = run("--help")
         self.assertEqual((answer.returncode, answer.stderr), (0, ""))
