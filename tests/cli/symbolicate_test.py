@@ -674,7 +674,7 @@ class Refused(unittest.TestCase):
     def test_command_lines(self):
         for arguments in (["--frob"], ["--to", "xml", "x"], ["--threads", "0", "x"], ["-l", "zz"],
                           ["--color", "maybe", "x"], ["x", "-e"], ["--to", "crash", "x", "0x1"],
-                          ["-j", ".text", "--offset", "x"], ["--offset", "-l", "1", "-o", "x"]):
+                          ["--debug", "/nowhere", "x"], ["-j", ".text", "--offset", "x"], ["--offset", "-l", "1", "-o", "x"]):
             answer = run(*arguments)
             self.assertEqual((answer.returncode, answer.stdout), (2, ""), arguments)
             self.assertEqual(answer.stderr.count("\n"), 1, answer.stderr)
