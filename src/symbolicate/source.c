@@ -7,6 +7,7 @@
  */
 #include "symbolicate/internal.h"
 
+#include "object/debug_sections.h"
 #include "object/object.h"
 #include "symbolicate/find.h"
 #include "symbolicate/identity.h"
@@ -16,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_ADDRESSES = 256, ASKED_MANY = 4096 };
+/* However few addresses a small map is for, it costs a look at every unit: it counts as many. Once
+ * so much was asked for, small maps have cost about what the whole one does. */
+enum { FEW_ADDRESSES = 256, ASKED_AT_LEAST = 512, ASKED_MANY = 4096 };
 
 static fw_error fail(struct fw_failure *why, fw_error code, const char *path, const char *text)
 {
@@ -121,6 +124,9 @@ static fw_error open_object(struct fw_source *s, const struct object_choice *cho
     if (!s->symbolicator->options.no_separate)
         error = find_files(s, why);
     s->kind = has_dwarf(s) ? FW_SOURCE_DWARF : FW_SOURCE_SYMBOLS;
+    /* Now, for later it may be asked by many threads. */
+    if (error == FW_OK)
+        error = object_code_ranges(s->object, &s->code, &s->code_count);
     return error;
 }
 
@@ -163,6 +169,8 @@ static void forget(struct fw_source *s)
     free(s->debug_path);
     s->files = NULL;
     s->object = s->debug = NULL;
+    s->code = NULL;
+    s->code_count = 0;
     s->debug_path = NULL;
     s->id_size = 0;
     s->arch[0] = 0;
@@ -215,22 +223,45 @@ static fw_error open_source(struct fw_source *s, const struct fw_source_request 
     return error;
 }
 
+/* A thread that is cancelled must not leave with the lock, or with files half written. */
+static int lock(struct fw_source *source)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_mutex_lock(&source->lock);
+    return state;
+}
+
+static void unlock(struct fw_source *source, int state)
+{
+    pthread_mutex_unlock(&source->lock);
+    pthread_setcancelstate(state, NULL);
+}
+
 fw_error fw_source_open(struct fw_symbolicator *symbolicator,
                         const struct fw_source_request *request, struct fw_source **source,
                         struct fw_failure *why)
 {
     *source = NULL;
-    if (request->size != sizeof *request)
-        return fail(why, FW_ERR_UNSUPPORTED, request->path, "request of another version");
+    struct fw_source_request taken;
+    fw_error error = take_sized(&taken, sizeof taken, request);
+    if (error != FW_OK)
+        return fail(why, error, "request", "its size or contents are of another version");
     struct fw_source *s = calloc(1, sizeof *s);
     if (!s)
-        return fail(why, FW_ERR_MEMORY, request->path, fw_error_text(FW_ERR_MEMORY));
+        return fail(why, FW_ERR_MEMORY, taken.path, fw_error_text(FW_ERR_MEMORY));
     s->symbolicator = symbolicator;
     pthread_mutex_init(&s->lock, NULL);
-    s->path = strdup(request->path ? request->path : "");
+    if (why)
+        why->code = FW_OK;
+    int state = lock(s);
+    s->path = strdup(taken.path ? taken.path : "");
     s->searched = strdup("");
-    fw_error error = s->path && s->searched ? open_source(s, request, why) : no_memory(s, why);
+    error = s->path && s->searched ? open_source(s, &taken, why) : no_memory(s, why);
+    unlock(s, state);
     if (error != FW_OK) {
+        if (why && why->code != error)
+            fail(why, error, s->path, fw_error_text(error));
         fw_source_close(s);
         return error;
     }
@@ -255,10 +286,11 @@ void fw_source_close(struct fw_source *source)
 
 fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *info)
 {
-    if (info->size != sizeof *info)
-        return FW_ERR_UNSUPPORTED;
-    *info = (struct fw_source_info){
-        .size = sizeof *info,
+    size_t size = info->size;
+    if (size <= sizeof size || size > SIZED_MAX)
+        return FW_ERR_ARGUMENT;
+    const struct fw_source_info all = {
+        .size = size,
         .kind = source->kind,
         .path = source->path,
         .debug_path = source->debug_path,
@@ -268,6 +300,8 @@ fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *i
         .base = source->base,
         .searched = source->searched,
     };
+    memset(info, 0, size);
+    memcpy(info, &all, size < sizeof all ? size : sizeof all);
     return FW_OK;
 }
 
@@ -305,19 +339,31 @@ static struct symmap *standing_map(struct fw_source *s)
     return map;
 }
 
+/* Whether the debug information had all that it refers to: else a later run may find more. */
+static bool is_complete(struct fw_source *s, const struct convert_report *report)
+{
+    const char *link;
+    struct span id;
+    bool wants = object_debugaltlink(s->debug ? s->debug : s->object, &link, &id);
+    return report->dwarf.count[DWARF_PROBLEM_SPLIT] == 0 && report->parts_missing == 0 &&
+           (!wants || (s->files && s->files->companions.supplementary));
+}
+
 static fw_error convert_whole(struct fw_source *s, struct symmap **map, struct fw_failure *why)
 {
     size_t size;
+    uint8_t *bytes;
     struct convert_report report;
-    fw_error error = convert(s, NULL, 0, &s->map_bytes, &size, &report, why);
+    fw_error error = convert(s, NULL, 0, &bytes, &size, &report, why);
     if (error != FW_OK)
         return error;
-    error = symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, map, why);
-    if (error != FW_OK)
+    error = symmap_open_bytes((struct span){bytes, size}, true, s->path, map, why);
+    if (error != FW_OK) {
+        free(bytes);
         return error;
-    /* Without some of its object files a map is good for now, but not for ever. */
-    bool whole = s->kind == FW_SOURCE_DWARF && report.parts_missing == 0;
-    char *path = whole ? cache_path(s) : NULL;
+    }
+    s->map_bytes = bytes;
+    char *path = is_complete(s, &report) ? cache_path(s) : NULL;
     if (path)
         cache_keep(s->symbolicator, path, s->map_bytes, size);
     free(path);
@@ -330,10 +376,10 @@ fw_error source_whole_map(struct fw_source *source, struct symmap **map, struct 
     *map = atomic_load(&source->map);
     if (*map)
         return FW_OK;
-    pthread_mutex_lock(&source->lock);
+    int state = lock(source);
     *map = standing_map(source);
     fw_error error = *map ? FW_OK : convert_whole(source, map, why);
-    pthread_mutex_unlock(&source->lock);
+    unlock(source, state);
     return error;
 }
 
@@ -348,7 +394,7 @@ static fw_error small_map(struct fw_source *s, const uint64_t *addresses, size_t
         free(*bytes);
         *bytes = NULL;
     }
-    s->asked += count;
+    s->asked += count > ASKED_AT_LEAST ? count : ASKED_AT_LEAST;
     return error;
 }
 
@@ -359,13 +405,13 @@ fw_error source_map_for(struct fw_source *source, const uint64_t *addresses, siz
     *map = atomic_load(&source->map);
     if (*map)
         return FW_OK;
-    pthread_mutex_lock(&source->lock);
+    int state = lock(source);
     fw_error error = FW_OK;
     *map = standing_map(source);
-    if (!*map && count <= FEW_ADDRESSES && source->asked + count <= ASKED_MANY)
+    if (!*map && count <= FEW_ADDRESSES && source->asked < ASKED_MANY)
         error = small_map(source, addresses, count, map, bytes, why);
     else if (!*map)
         error = convert_whole(source, map, why);
-    pthread_mutex_unlock(&source->lock);
+    unlock(source, state);
     return error;
 }
