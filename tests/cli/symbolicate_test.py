@@ -346,6 +346,16 @@ class Own(unittest.TestCase):
             self.assertIn("symbolicate_program.cc:",
                           run("--debug", place, trace).stdout)
 
+    def test_symbols_of_other_tools(self):
+        for form in ("gsym", "breakpad"):
+            made = os.path.join(FOLDER.name, "other." + form)
+            subprocess.run([FRAMEWALK, "convert", "--quiet", "--to", form, "--output", made,
+                            self.program], check=True, timeout=100)
+            place = re.compile(r"  (/\S+:\d+)$", re.M)
+            every = same_addresses(self, self.program)
+            self.assertEqual(place.findall(run(made, *every).stdout),
+                             place.findall(run(self.program, *every).stdout), form)
+
     def test_json_is_documented(self):
         with open(SCHEMA, encoding="utf-8") as file:
             members = set(re.findall(r"^\| `(\w+)`", file.read(), re.M))
