@@ -62,13 +62,14 @@ _framewalk_symbolicate() {
 _framewalk_convert() {
     local cur=$1 prev=$2
     case $prev in
+    --to) mapfile -t COMPREPLY < <(compgen -W 'symmap gsym breakpad' -- "$cur") && return ;;
     --arch | --threads | -j) return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
     esac
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--output --arch --debug --sysroot --no-debuginfod
-            --no-separate --columns --no-calls --threads --json --quiet --help' -- "$cur")
+            --no-separate --columns --no-calls --to --verify --threads --json --quiet --help' -- "$cur")
         ;;
     *)
         compopt -o filenames 2>/dev/null
