@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "cli/cli.h"
+#include "cli/convert_verify.h"
 #include "symbolicate/file_index.h"
 #include "symmap/save.h"
 
@@ -94,6 +95,15 @@ static fw_error build(struct run *run, struct object *object, const char *path,
                           why);
 }
 
+static int verify(struct run *run, struct object *object, const struct debug_files *files,
+                  struct span map, fw_error *error, struct fw_failure *why)
+{
+    const struct convert_options options = {
+        .threads = run->command->threads, .progress = show, .context = run};
+    return convert_verify(&(struct verify_files){object, files, &run->progress}, map, &options,
+                          run->command->quiet, error, why);
+}
+
 static int convert_slice(struct run *run, const char *path, const struct slice *slice,
                          const char *output)
 {
@@ -109,9 +119,14 @@ static int convert_slice(struct run *run, const char *path, const struct slice *
                                          .uuid = {slice->uuid, slice->uuid_size}};
     struct convert_outcome outcome = {
         .file = path, .map = output, .arch = slice->arch, .report = &report};
+    int differ = CLI_OK;
     fw_error error = object_open_path(path, &choice, &object, &why);
     if (error == FW_OK)
         error = build(run, object, path, &files, &report, &bytes, &outcome.size, &why);
+    if (error == FW_OK && run->command->verify)
+        differ = verify(run, object, files, (struct span){bytes, outcome.size}, &error, &why);
+    if (error == FW_OK)
+        error = convert_to(run->command->format, &bytes, &outcome.size, &why);
     if (error == FW_OK)
         error = symmap_save(output, bytes, outcome.size, &why);
     progress_end(&run->progress);
@@ -127,6 +142,25 @@ static int convert_slice(struct run *run, const char *path, const struct slice *
     free(bytes);
     debug_files_close(files);
     object_close(object);
+    return error == FW_OK ? differ : (int)cli_exit_for(error);
+}
+
+/* Symbols that are a map already, or another tool's. */
+static int convert_symbols(const struct run *run, const char *path, const char *output)
+{
+    struct fw_failure why = {0};
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    fw_error error = convert_read_symbols(path, &bytes, &size, &why);
+    if (error == FW_OK)
+        error = convert_to(run->command->format, &bytes, &size, &why);
+    if (error == FW_OK)
+        error = symmap_save(output, bytes, size, &why);
+    if (error != FW_OK)
+        cli_error("%s", why.message);
+    else if (!run->command->quiet)
+        fprintf(stderr, "%s: %.1f MB\n", output, (double)size / 1e6);
+    free(bytes);
     return (int)cli_exit_for(error);
 }
 
@@ -179,8 +213,8 @@ static char *output_of(const struct run *run, const struct slice *slice)
     if (slice->twin && slice->uuid_size >= 4)
         snprintf(tail, sizeof tail, "-%s-%02x%02x%02x%02x", slice->arch, slice->uuid[0],
                  slice->uuid[1], slice->uuid[2], slice->uuid[3]);
-    if (asprintf(&output, "%s%s%s%s.symmap", folder ? folder : "", folder ? "/" : "", run->name,
-                 tail) < 0)
+    if (asprintf(&output, "%s%s%s%s%s", folder ? folder : "", folder ? "/" : "", run->name, tail,
+                 convert_suffix(run->command->format)) < 0)
         return NULL;
     return output;
 }
@@ -206,6 +240,13 @@ static int convert_file(struct run *run, const char *path)
 {
     struct fw_failure why = {0};
     run->slice_count = 0;
+    if (convert_is_symbols(path)) {
+        char *output = output_of(run, &(struct slice){0});
+        run->no_memory |= !output;
+        int code = output ? convert_symbols(run, path, output) : CLI_FAILED;
+        free(output);
+        return code;
+    }
     fw_error error = object_slices(path, take_slice, run, &why);
     if (error == FW_OK)
         error = choose_slice(run, path, &why);
@@ -267,6 +308,10 @@ int convert_main(int argc, char **argv)
     if (command.help) {
         convert_usage(stdout);
         result = CLI_OK;
+    } else if (command.verify && argc - command.first_file == 2 &&
+               convert_is_symbols(argv[command.first_file])) {
+        result =
+            convert_verify_map(argv[command.first_file], argv[command.first_file + 1], &command);
     } else if (command.output && !run.into_folder && argc - command.first_file > 1) {
         cli_error("several files go into a folder: '%s' is none", command.output);
     } else if (!run.index) {

@@ -2,6 +2,7 @@
 #ifndef CLI_CONVERT_H
 #define CLI_CONVERT_H
 
+#include "cli/convert_formats.h"
 #include "cli/progress.h"
 #include "symbolicate/find.h"
 #include "symmap/convert.h"
@@ -16,8 +17,9 @@ struct convert_command { /* convert_options.c: the command line */
     const char *arch;    /* of fat files; NULL: all */
     const char **debug;  /* NULL-terminated; to be freed */
     const char *sysroot;
+    enum convert_format format;
     unsigned threads; /* 0: one per processor */
-    bool no_debuginfod, no_separate, columns, no_calls, quiet, json, help;
+    bool no_debuginfod, no_separate, columns, no_calls, verify, quiet, json, help;
     int first_file; /* in argv */
 };
 /* False when the command line is wrong, which was said. */

@@ -16,11 +16,15 @@ enum {
     OPTION_THREADS,
     OPTION_COLUMNS,
     OPTION_NO_CALLS,
-    OPTION_JSON
+    OPTION_JSON,
+    OPTION_TO,
+    OPTION_VERIFY
 };
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
+    {"to", required_argument, NULL, OPTION_TO},
+    {"verify", no_argument, NULL, OPTION_VERIFY},
     {"arch", required_argument, NULL, OPTION_ARCH},
     {"debug", required_argument, NULL, OPTION_DEBUG},
     {"dsym", required_argument, NULL, OPTION_DEBUG},
@@ -45,6 +49,10 @@ void convert_usage(FILE *to)
           "  -o, --output PATH    the map to write, or a folder for them (default: NAME.symmap, of "
           "a\n"
           "                       fat file NAME-ARCH.symmap, in the current folder)\n"
+          "      --to FORMAT      symmap (as it is), gsym or breakpad; FILE may also be one of "
+          "these\n"
+          "      --verify         look everything up again and compare it with the debug file;\n"
+          "                       --verify MAP FILE: only that, of a map that stands\n"
           "      --arch ARCH      only this slice of a fat file\n"
           "\n"
           "Where to look for the debug information of a program\n"
@@ -89,6 +97,8 @@ bool convert_parse(int argc, char **argv, struct convert_command *command)
     while (good && (letter = getopt_long(argc, argv, "o:j:qh", long_options, NULL)) != -1) {
         switch (letter) {
         case 'o': command->output = optarg; break;
+        case OPTION_TO: good = convert_format_named(optarg, &command->format); break;
+        case OPTION_VERIFY: command->verify = true; break;
         case OPTION_ARCH: command->arch = optarg; break;
         case OPTION_DEBUG: command->debug[debug_count++] = optarg; break;
         case OPTION_SYSROOT: command->sysroot = optarg; break;

@@ -112,6 +112,7 @@ void symbolicate_usage(FILE *to)
           "      --no-demangle    names as the symbol table has them\n"
           "      --simplified     short names\n"
           "      --columns        lines with columns\n"
+          "      --full-path      files with their folders in Apple's formats, too\n"
           "  -s, --basenames      files without their folders\n"
           "      --output FILE    write to FILE\n"
           "      --color WHEN     auto, always or never\n"

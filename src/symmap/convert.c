@@ -7,6 +7,7 @@
 
 #include "dwarf/load.h"
 #include "symmap/symbol_list.h"
+#include "symmap/text_hash.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -247,6 +248,10 @@ static void fill_identity(struct symmap_identity *identity, struct object *objec
         identity->id_kind = object_is_macho(object) ? SYMMAP_ID_UUID : SYMMAP_ID_BUILD_ID;
     }
     identity->id_size = (uint32_t)id.size;
+    if (!id.size && text_hash(object, identity->id)) {
+        identity->id_kind = SYMMAP_ID_TEXT_HASH;
+        identity->id_size = TEXT_HASH_SIZE;
+    }
     identity->base = object_base(object);
     snprintf(identity->arch, sizeof identity->arch, "%s", object_arch_name(object));
     const char *label = object_label(object), *slash = strrchr(label, '/');

@@ -58,4 +58,5 @@ target_link_libraries(test_symbolicate_threads PRIVATE Threads::Threads)
 set_tests_properties(symbolicate_threads PROPERTIES LABELS concurrency)
 
 fw_symbols_test(find_files symbolicate/find_test.c object/fixture.c)
+fw_symbols_test(source symbolicate/source_test.c object/fixture.c)
 fw_symbols_test(debuginfod symbolicate/debuginfod_test.c object/fixture.c)
