@@ -34,10 +34,13 @@ static bool grow(struct name_cache *cache)
     return true;
 }
 
-static const char *make(struct arena *arena, const char *mangled)
+static const char *make(const struct fw_symbolicator *symbolicator, struct arena *arena,
+                        const char *mangled)
 {
     char text[DEMANGLE_TEXT_SIZE];
-    if (!demangle(mangled, text, sizeof text))
+    const struct demangle_options options = {
+        .style = symbolicator->options.simplified ? DEMANGLE_SIMPLIFIED : DEMANGLE_FULL};
+    if (!demangle(mangled, &options, text, sizeof text))
         return mangled;
     size_t size = strlen(text) + 1;
     char *copy = arena_take(arena, size);
@@ -53,7 +56,7 @@ const char *name_for_people(const struct fw_symbolicator *symbolicator, struct n
         return NULL;
     struct name_entry *entry = &cache->entries[place_of(cache, mangled)];
     if (!entry->mangled) {
-        const char *shown = make(arena, mangled);
+        const char *shown = make(symbolicator, arena, mangled);
         if (!shown)
             return NULL;
         *entry = (struct name_entry){mangled, shown};
