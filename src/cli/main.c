@@ -1,6 +1,7 @@
 /* framewalk COMMAND: finds the command. Its arguments are the command's own business. */
 #include "cli/cli.h"
 #include "cli/convert.h"
+#include "cli/demangle.h"
 #include "cli/dump.h"
 #include "cli/symbolicate.h"
 #include "object/codecs.h"
@@ -24,6 +25,8 @@ static const struct command commands[] = {
      "addresses or a crash report to functions, files and lines", symbolicate_main,
      symbolicate_usage},
     {"convert", "FILE", "a debug file to a symbol map", convert_main, convert_usage},
+    {"demangle", "[NAME...]", "mangled names, or those in standard input, to readable ones",
+     demangle_main, demangle_usage},
     {"help", "[COMMAND]", "what a command does and takes", help_main, NULL},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

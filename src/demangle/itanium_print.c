@@ -270,6 +270,13 @@ void print_in_parentheses(struct printer *p, const struct node *node)
     print_close(p, ')');
 }
 
+static void closure(struct printer *p, const struct node *node)
+{
+    print_string(p, node->kind == NODE_LAMBDA ? "'lambda" : "'unnamed");
+    print_text(p, node);
+    text_char(p->text, '\'');
+}
+
 /* Kinds of names. False: another kind. */
 static bool name(struct printer *p, const struct node *node)
 {
@@ -300,7 +307,10 @@ static bool name(struct printer *p, const struct node *node)
     case NODE_STRUCTOR:
         if (node->number)
             text_char(p->text, '~');
-        print_both(p, node->a);
+        if (node->a->kind == NODE_LAMBDA)
+            closure(p, node->a);
+        else
+            print_both(p, node->a);
         return true;
     case NODE_TAGGED:
         print_both(p, node->a);
@@ -329,9 +339,7 @@ static bool name(struct printer *p, const struct node *node)
         return true;
     case NODE_LAMBDA:
     case NODE_UNNAMED:
-        print_string(p, node->kind == NODE_LAMBDA ? "'lambda" : "'unnamed");
-        print_text(p, node);
-        text_char(p->text, '\'');
+        closure(p, node);
         if (node->kind == NODE_LAMBDA && !simplified)
             print_lambda_declarator(p, node);
         return true;

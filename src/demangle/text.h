@@ -22,7 +22,8 @@ static inline void text_add(struct text *text, const char *piece, size_t length)
         length = room;
         text->full = true;
     }
-    memcpy(text->start + text->used, piece, length);
+    if (length > 0) /* then `piece` may be NULL */
+        memcpy(text->start + text->used, piece, length);
     text->used += length;
 }
 
