@@ -149,8 +149,7 @@ static struct node *function_parameter(struct itanium *d)
         if (take(d, 'T'))
             return itanium_string(d, NODE_TEXT, "this", NULL);
     } else {
-        d->pos += 2;
-        if (!itanium_number(d, false, &number, &length) || !take(d, 'p'))
+        if (!take_two(d, "fL") || !itanium_number(d, false, &number, &length) || !take(d, 'p'))
             return NULL;
         number = NULL;
         length = 0;

@@ -39,6 +39,8 @@ static struct node *special_t(struct itanium *d)
     const char *digits;
     size_t length;
     char which = look(d, 1);
+    if (which == '\0')
+        return NULL;
     d->pos += 2;
     switch (which) {
     case 'V': return prefixed(d, "vtable for ", itanium_type(d));
@@ -78,6 +80,8 @@ static struct node *special_g(struct itanium *d)
 {
     char which = look(d, 1);
     struct node *name;
+    if (which == '\0')
+        return NULL;
     d->pos += 2;
     switch (which) {
     case 'V': return prefixed(d, "guard variable for ", itanium_name(d, NULL));
