@@ -37,6 +37,15 @@ _framewalk_dump() {
     esac
 }
 
+_framewalk_demangle() {
+    local cur=$1 prev=$2
+    case $prev in
+    --format | -s) mapfile -t COMPREPLY < <(compgen -W 'auto gnu-v3 rust swift none' -- "$cur") && return ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W '--no-params --simplified --hashes --types --format
+        --strip-underscore --no-strip-underscore --help' -- "$cur")
+}
+
 _framewalk() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
@@ -46,12 +55,13 @@ _framewalk() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'dump help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'dump demangle help --help --version' -- "$cur")
         return
     fi
     case ${COMP_WORDS[1]} in
     dump) _framewalk_dump "$cur" "$prev" ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'dump help' -- "$cur") ;;
+    demangle) _framewalk_demangle "$cur" "$prev" ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump demangle help' -- "$cur") ;;
     esac
 }
 

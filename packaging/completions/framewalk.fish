@@ -6,9 +6,10 @@ function __framewalk_processes
 end
 
 complete -c framewalk -n __fish_use_subcommand -f -a dump -d 'Stacks of all threads of a process or a core file'
+complete -c framewalk -n __fish_use_subcommand -f -a demangle -d 'Mangled names to readable ones'
 complete -c framewalk -n __fish_use_subcommand -f -a help -d 'What a command takes'
 complete -c framewalk -n __fish_use_subcommand -l version -d 'Print the version'
-complete -c framewalk -n '__fish_seen_subcommand_from help' -f -a 'dump help'
+complete -c framewalk -n '__fish_seen_subcommand_from help' -f -a 'dump demangle help'
 
 set -l dump '__fish_seen_subcommand_from dump'
 complete -c framewalk -n $dump -k -a '(__framewalk_processes)'
@@ -30,3 +31,14 @@ complete -c framewalk -n $dump -l no-demangle -d 'Names as the symbol table has 
 complete -c framewalk -n $dump -s v -l verbose -d 'Addresses, methods, pauses, build ids'
 complete -c framewalk -n $dump -l color -x -a 'auto always never' -d 'Colours'
 complete -c framewalk -n $dump -s h -l help -d 'List the options'
+
+set -l demangle '__fish_seen_subcommand_from demangle'
+complete -c framewalk -n $demangle -f
+complete -c framewalk -n $demangle -s p -l no-params -d 'No parameters and return types'
+complete -c framewalk -n $demangle -l simplified -d 'Short names'
+complete -c framewalk -n $demangle -l hashes -d 'Rust: with the hashes'
+complete -c framewalk -n $demangle -s t -l types -d 'C++: types alone too'
+complete -c framewalk -n $demangle -s s -l format -x -a 'auto gnu-v3 rust swift none' -d 'Names of this language'
+complete -c framewalk -n $demangle -s _ -l strip-underscore -d 'Take one underscore off each name'
+complete -c framewalk -n $demangle -s n -l no-strip-underscore -d 'Take none off'
+complete -c framewalk -n $demangle -s h -l help -d 'List the options'

@@ -33,9 +33,23 @@ _framewalk_dump() {
         '1:process or core file:_framewalk_target'
 }
 
+_framewalk_demangle() {
+    _arguments -s -S \
+        '(-p --no-params)'{-p,--no-params}'[no parameters and return types]' \
+        '--simplified[short names]' \
+        '--hashes[Rust: with the hashes]' \
+        '(-t --types)'{-t,--types}'[C++: types alone too]' \
+        '(-s --format)'{-s+,--format=}'[names of this language]:format:(auto gnu-v3 rust swift none)' \
+        '(-_ --strip-underscore)'{-_,--strip-underscore}'[take one underscore off each name]' \
+        '(-n --no-strip-underscore)'{-n,--no-strip-underscore}'[take none off]' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '*:name:'
+}
+
 _framewalk() {
     local -a commands
-    commands=('dump:stacks of all threads of a process or a core file' 'help:what a command takes')
+    commands=('dump:stacks of all threads of a process or a core file' 'demangle:mangled names to readable ones'
+        'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
         return
@@ -44,6 +58,7 @@ _framewalk() {
     (( CURRENT-- ))
     case $words[1] in
         dump) _framewalk_dump ;;
+        demangle) _framewalk_demangle ;;
         help) _describe -t commands 'command' commands ;;
     esac
 }
