@@ -62,7 +62,7 @@ static enum demangle_language any(const char *name, size_t length,
         return DEMANGLE_SWIFT;
     /* Legacy names of Rust are names of C++ with a hash at the end: Rust is asked first. */
     if (only == DEMANGLE_NONE || only == DEMANGLE_RUST) {
-        if (rust_demangle(name, length, options, text))
+        if (rust_decode(name, length, options, text))
             return DEMANGLE_RUST;
         text->used = 0;
         text->full = false;

@@ -20,12 +20,6 @@ struct node *itanium_text(struct itanium *d, enum node_kind kind, const char *te
     return node;
 }
 
-struct node *itanium_string(struct itanium *d, enum node_kind kind, const char *text,
-                            struct node *a)
-{
-    return itanium_text(d, kind, text, strlen(text), a);
-}
-
 bool itanium_push(struct itanium *d, struct list *list, struct node *node)
 {
     if (!node)
@@ -116,6 +110,8 @@ bool itanium_demangle(const char *name, size_t length, const struct demangle_opt
     /* Enough for most names; the arena takes what comes after that from malloc. */
     _Alignas(max_align_t) unsigned char first[24 * 1024];
     struct itanium d = {.pos = name, .end = name + length, .lambda_level = ~0u};
+    struct node *substitutions[32];
+    d.substitutions = (struct list){substitutions, 0, sizeof substitutions / sizeof *substitutions};
     d.arena.pos = first;
     d.arena.end = first + sizeof first;
     const struct node *root = whole(&d, options->types);

@@ -226,8 +226,12 @@ enum { ITANIUM_DEPTH = 512 };
 struct node *itanium_node(struct itanium *d, enum node_kind kind, struct node *a, struct node *b);
 struct node *itanium_text(struct itanium *d, enum node_kind kind, const char *text, size_t length,
                           struct node *a);
-struct node *itanium_string(struct itanium *d, enum node_kind kind, const char *text,
-                            struct node *a);
+static inline struct node *itanium_string(struct itanium *d, enum node_kind kind, const char *text,
+                                          struct node *a)
+{
+    return itanium_text(d, kind, text, strlen(text), a);
+}
+
 static inline struct node *itanium_word(struct itanium *d, const char *word)
 {
     return itanium_string(d, NODE_TEXT, word, NULL);

@@ -282,7 +282,6 @@ static bool name(struct printer *p, const struct node *node)
 {
     bool simplified = p->style == DEMANGLE_SIMPLIFIED;
     switch (node->kind) {
-    case NODE_TEXT:
     case NODE_STANDARD: print_text(p, node); return true;
     case NODE_NESTED:
     case NODE_LOCAL:
@@ -494,7 +493,9 @@ static void left(struct printer *p, const struct node *node)
 {
     if (!enter(p))
         return;
-    if (!name(p, node) && !type(p, node) && !compound(p, node))
+    if (node->kind == NODE_TEXT)
+        print_text(p, node);
+    else if (!name(p, node) && !type(p, node) && !compound(p, node))
         print_expression(p, node);
     p->depth--;
 }

@@ -165,38 +165,49 @@ static bool legacy(const char *name, size_t length, const struct demangle_option
 static size_t without_llvm(const char *name, size_t length)
 {
     static const char word[] = ".llvm.";
-    for (size_t i = 0; i + sizeof word - 1 <= length; i++) {
-        if (memcmp(name + i, word, sizeof word - 1) != 0)
-            continue;
-        size_t k = i + sizeof word - 1;
-        while (k < length && ((name[k] >= '0' && name[k] <= '9') || name[k] == '@' ||
-                              (name[k] >= 'A' && name[k] <= 'F')))
-            k++;
-        return k == length ? i : length;
-    }
-    return length;
+    const char *end = name + length, *at = memmem(name, length, word, sizeof word - 1);
+    if (!at)
+        return length;
+    const char *p = at + sizeof word - 1;
+    while (p < end && ((*p >= '0' && *p <= '9') || *p == '@' || (*p >= 'A' && *p <= 'F')))
+        p++;
+    return p == end ? (size_t)(at - name) : length;
 }
 
-bool rust_demangle(const char *name, size_t length, const struct demangle_options *options,
-                   struct text *text)
+/* Most names that look like legacy ones are C++'s: a quick look tells. */
+static bool may_be_legacy(const char *name, size_t length)
 {
-    length = without_llvm(name, length);
+    return memchr(name, '$', length) || memmem(name, length, "17h", 3);
+}
+
+static bool is_ascii(const char *name, size_t length)
+{
+    unsigned char all = 0;
     for (size_t i = 0; i < length; i++)
-        if ((unsigned char)name[i] >= 0x80)
-            return false;
+        all |= (unsigned char)name[i];
+    return all < 0x80;
+}
+
+bool rust_decode(const char *name, size_t length, const struct demangle_options *options,
+                 struct text *text)
+{
+    bool forced = options->language == DEMANGLE_RUST, understood = false;
     size_t at = 0, used = 0;
-    bool forced = options->language == DEMANGLE_RUST;
     while (at < 2 && at < length && name[at] == '_')
         at++;
     if (at == 0 && !forced)
         return false;
-    bool understood = false;
     if (length - at > 2 && name[at] == 'Z' && name[at + 1] == 'N') {
         at += 2;
-        understood = legacy(name + at, length - at, options, text, &used);
+        if (!forced && !may_be_legacy(name + at, length - at))
+            return false;
+        length = at + without_llvm(name + at, length - at);
+        understood = is_ascii(name, length) && legacy(name + at, length - at, options, text, &used);
     } else if (length - at > 1 && name[at] == 'R' && is_upper(name[at + 1])) {
         at += 1;
-        understood = rust_v0(name + at, length - at, options, text, &used);
+        length = at + without_llvm(name + at, length - at);
+        understood =
+            is_ascii(name, length) && rust_v0(name + at, length - at, options, text, &used);
     }
     at += used;
     if (!understood || (at < length && name[at] != '.' && name[at] != '@'))

@@ -9,8 +9,8 @@
  * Legacy names look like C++'s nested names: only with their hash, or with escapes for < and its
  * like, are they taken for Rust's, unless the options say that they are. False: not understood.
  */
-bool rust_demangle(const char *name, size_t length, const struct demangle_options *options,
-                   struct text *text);
+bool rust_decode(const char *name, size_t length, const struct demangle_options *options,
+                 struct text *text);
 
 /* rust_v0.c: reads `name`, which begins behind the prefix; *used is where what is not part of the
  * name begins. */
