@@ -26,6 +26,7 @@ _framewalk_dump() {
         '(-o --output)'{-o+,--output=}'[write to this file]:file:_files' \
         '--no-fold[show each thread for itself]' \
         '(-q --no-names)'{-q,--no-names}'[no function names]' \
+        '--no-lines[read no debug information]' \
         '--no-demangle[names as the symbol table has them]' \
         '(-v --verbose)'{-v,--verbose}'[addresses, methods, pauses, build ids]' \
         '--color=[colours]:when:(auto always never)' \
@@ -46,10 +47,59 @@ _framewalk_demangle() {
         '*:name:'
 }
 
+_framewalk_symbolicate() {
+    _arguments -s -S \
+        '*--debug=[dSYM, debug file, symbol map or folder of them]:path:_files' \
+        '--sysroot=[before the paths of a report]:directory:_files -/' \
+        '--no-separate[only the file itself]' \
+        '--no-debuginfod[do not ask servers]' \
+        '(--no-cache)--cache=[where symbol maps are kept]:directory:_files -/' \
+        '(--cache)--no-cache[keep no symbol maps]' \
+        '--threads=[for conversions]:threads:' \
+        '--offset[addresses count from the base]' \
+        '--file-offset[addresses are offsets in the file]' \
+        '--return[addresses are return addresses]' \
+        '(-j --section)'{-j+,--section=}'[addresses are offsets in this section]:section:' \
+        '--arch=[slice of a fat file]:architecture:(arm64 arm64e x86_64)' \
+        '--to=[what to write]:form:(json crash collapsed)' \
+        '(--to)--json[write JSON]' \
+        '(--to)--collapsed[write collapsed stacks]' \
+        '--no-inlines[only functions that are really there]' \
+        '--no-demangle[names as the symbol table has them]' \
+        '--simplified[short names]' \
+        '--columns[lines with columns]' \
+        '--full-path[files with their folders]' \
+        '(-s --basenames)'{-s,--basenames}'[files without their folders]' \
+        '--output=[write to this file]:file:_files' \
+        '--color=[colours]:when:(auto always never)' \
+        '(-v --verbose)'{-v,--verbose}'[files used and places looked at]' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '1:report or image:_files' \
+        '*:address:'
+}
+
+_framewalk_convert() {
+    _arguments -s -S \
+        '(-o --output)'{-o+,--output=}'[map or folder to write]:path:_files' \
+        '--arch=[only this slice]:architecture:(arm64 arm64e x86_64)' \
+        '*--debug=[dSYM, debug file or folder of them]:path:_files' \
+        '--sysroot=[before the system'"'"'s own places]:directory:_files -/' \
+        '--no-debuginfod[do not ask servers]' \
+        '--no-separate[only the file itself]' \
+        '--columns[keep columns]' \
+        '--no-calls[no call sites]' \
+        '(-j --threads)'{-j+,--threads=}'[threads to read with]:threads:' \
+        '--json[summary as JSON]' \
+        '(-q --quiet)'{-q,--quiet}'[no summary]' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '*:debug file:_files'
+}
+
 _framewalk() {
     local -a commands
-    commands=('dump:stacks of all threads of a process or a core file' 'demangle:mangled names to readable ones'
-        'help:what a command takes')
+    commands=('dump:stacks of all threads of a process or a core file'
+        'symbolicate:names for addresses and crash reports'
+        'convert:a debug file to a symbol map' 'demangle:mangled names to readable ones' 'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
         return
@@ -59,6 +109,8 @@ _framewalk() {
     case $words[1] in
         dump) _framewalk_dump ;;
         demangle) _framewalk_demangle ;;
+        symbolicate) _framewalk_symbolicate ;;
+        convert) _framewalk_convert ;;
         help) _describe -t commands 'command' commands ;;
     esac
 }

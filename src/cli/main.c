@@ -22,7 +22,7 @@ static const struct command commands[] = {
     {"dump", "PID|CORE", "stacks of all threads of a process or a core file", dump_main,
      dump_usage},
     {"symbolicate", "FILE [ADDRESS...]",
-     "addresses or a crash report to functions, files and lines", symbolicate_main,
+     "a crash report, or addresses, to functions, files and lines", symbolicate_main,
      symbolicate_usage},
     {"convert", "FILE", "a debug file to a symbol map", convert_main, convert_usage},
     {"demangle", "[NAME...]", "mangled names, or those in standard input, to readable ones",

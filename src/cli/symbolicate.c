@@ -1,9 +1,9 @@
 /*
- * `framewalk symbolicate`: addresses to names.
+ * `framewalk symbolicate`: what is given, an image or a report, is seen from its contents.
  *
- * Addresses from standard input are answered as they come: whatever has arrived is looked up at
- * once, so that somebody who types, or a program that asks one by one, gets each answer, and a
- * hundred thousand in a pipe are one question.
+ * A file that is an image has addresses, from the command line or standard input. Anything else is
+ * read as a report; so are words like IMAGE+0xOFFSET that are no file, and standard input when no
+ * file is named.
  */
 #include "cli/symbolicate.h"
 
@@ -12,131 +12,19 @@
 #include "cli/progress.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-struct run {
-    const struct symbolicate_options *options;
-    struct fw_source *source;
-    struct symbolicate_printer printer;
-    struct fw_address *addresses;
-    uint64_t *given; /* as they were written */
-    size_t count, address_capacity, given_capacity;
+struct command {
+    struct symbolicate_options options;
+    struct fw_symbolicator *symbolicator;
+    FILE *to;
+    struct progress progress;
 };
-
-/* What was written to a place in the image. */
-static struct fw_address address_of(const struct symbolicate_options *o, uint64_t value)
-{
-    struct fw_address address = {.value = value, .space = FW_ADDRESS_LINK};
-    if (o->file_offsets)
-        address.space = FW_ADDRESS_FILE;
-    else if (o->offsets)
-        address.space = FW_ADDRESS_IMAGE;
-    else if (o->has_load)
-        address = (struct fw_address){value - o->load, FW_ADDRESS_IMAGE};
-    else if (o->has_slide)
-        address.value = value - o->slide;
-    if (o->returns)
-        address.space |= FW_ADDRESS_RETURN;
-    return address;
-}
-
-static bool add(struct run *run, uint64_t value)
-{
-    if (!array_room(&run->addresses, &run->address_capacity, run->count, sizeof *run->addresses) ||
-        !array_room(&run->given, &run->given_capacity, run->count, sizeof *run->given))
-        return false;
-    run->addresses[run->count] = address_of(run->options, value);
-    run->given[run->count++] = value;
-    return true;
-}
-
-static int answer(struct run *run)
-{
-    struct fw_symbols *symbols;
-    struct fw_failure why = {0};
-    fw_error error = fw_symbolicate(run->source, run->addresses, run->count, &symbols, &why);
-    if (error != FW_OK) {
-        cli_error("%s", why.message[0] ? why.message : fw_error_text(error));
-        return (int)cli_exit_for(error);
-    }
-    for (size_t i = 0; i < symbols->count; i++)
-        symbolicate_print(&run->printer, run->given[i], &symbols->items[i]);
-    fw_symbols_free(symbols);
-    run->count = 0;
-    return fflush(run->printer.style.to) == 0 ? CLI_OK : CLI_FAILED;
-}
-
-/* A word that is no address is looked up as address 0 would be by addr2line: it has no name. */
-static bool parse_word(struct run *run, const char *word)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(word, &end, 16);
-    if (errno || end == word || *end || word[0] == '-') {
-        cli_error("'%s' is not an address", word);
-        value = 0;
-    }
-    return add(run, value);
-}
-
-static int answer_arguments(struct run *run, int argc, char **argv)
-{
-    for (int i = run->options->first_address; i < argc; i++) {
-        if (!parse_word(run, argv[i])) {
-            cli_error("%s", fw_error_text(FW_ERR_MEMORY));
-            return CLI_FAILED;
-        }
-    }
-    return answer(run);
-}
-
-enum { INPUT_SIZE = 1 << 20, WORD_MAX = 64 };
-
-/* Splits what has arrived into words; a word cut off at the end stays for the next round. */
-static size_t take_words(struct run *run, char *text, size_t size, bool last)
-{
-    size_t at = 0, kept = 0;
-    while (at < size) {
-        size_t start = at;
-        while (at < size && !strchr(" \t\r\n", text[at]))
-            at++;
-        if (at == size && !last && at - start < WORD_MAX) {
-            kept = at - start;
-            memmove(text, text + start, kept);
-            break;
-        }
-        char word[WORD_MAX + 1];
-        size_t length = at - start < WORD_MAX ? at - start : WORD_MAX;
-        memcpy(word, text + start, length);
-        word[length] = '\0';
-        if (length > 0 && !parse_word(run, word))
-            return SIZE_MAX;
-        at++;
-    }
-    return kept;
-}
-
-static int answer_input(struct run *run)
-{
-    char *text = malloc(INPUT_SIZE);
-    int code = text ? CLI_OK : CLI_FAILED;
-    size_t size = 0;
-    for (bool last = false; !last && code == CLI_OK;) {
-        ssize_t got = read(STDIN_FILENO, text + size, INPUT_SIZE - size);
-        if (got < 0 && errno == EINTR)
-            continue;
-        last = got <= 0;
-        size = take_words(run, text, size + (size_t)(got > 0 ? got : 0), last);
-        if (size == SIZE_MAX)
-            code = CLI_FAILED;
-        else if (run->count > 0)
-            code = answer(run);
-    }
-    free(text);
-    return code;
-}
 
 static void show_progress(void *context, const char *phase, uint64_t done, uint64_t total)
 {
@@ -146,81 +34,266 @@ static void show_progress(void *context, const char *phase, uint64_t done, uint6
         progress_show(context, "%s", phase);
 }
 
-static void tell_source(const struct fw_source *source)
+static fw_error create_symbolicator(struct command *c)
 {
-    struct fw_source_info info = {.size = sizeof info};
-    if (fw_source_info(source, &info) != FW_OK)
-        return;
-    static const char *const kinds[] = {[FW_SOURCE_NOTHING] = "nothing",
-                                        [FW_SOURCE_SYMBOLS] = "symbol tables only",
-                                        [FW_SOURCE_DWARF] = "DWARF",
-                                        [FW_SOURCE_MAP] = "symbol map"};
-    fprintf(stderr, "framewalk: %s: %s%s%s\n", info.path, kinds[info.kind],
-            info.debug_path ? " of " : "", info.debug_path ? info.debug_path : "");
-    if (info.searched[0])
-        fprintf(stderr, "framewalk: %s\n", info.searched);
+    const struct symbolicate_options *o = &c->options;
+    struct fw_symbolicator_options wanted = {.size = sizeof wanted,
+                                             .debug_folders = o->folders,
+                                             .sysroot = o->sysroot,
+                                             .cache_folder = o->no_cache ? "" : o->cache,
+                                             .threads = o->threads,
+                                             .no_debuginfod = o->no_debuginfod,
+                                             .no_separate = o->no_separate,
+                                             .columns = o->columns,
+                                             .mangled = !o->demangle,
+                                             .simplified = o->simplified,
+                                             .progress = show_progress,
+                                             .progress_context = &c->progress};
+    return fw_symbolicator_create(&wanted, &c->symbolicator);
 }
 
-static int symbolicate_addresses(const struct symbolicate_options *o,
-                                 struct fw_symbolicator *symbolicator, int argc, char **argv)
+/* ---- output ---- */
+
+/* Opened before the work, so that a wrong name costs nobody a long wait. */
+static FILE *open_output(const char *path)
 {
-    struct fw_source_request request = {.size = sizeof request, .path = o->file, .arch = o->arch};
-    struct run run = {.options = o};
-    struct fw_failure why = {0};
-    fw_error error = fw_source_open(symbolicator, &request, &run.source, &why);
-    if (error != FW_OK) {
-        cli_error("%s", why.message);
-        return (int)cli_exit_for(error);
+    if (!path)
+        return stdout;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    FILE *to = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!to)
+        cli_error("cannot write '%s': %s", path, strerror(errno));
+    return to;
+}
+
+/* What an older file held behind the end of the new contents goes. */
+static int close_output(struct command *c, int code)
+{
+    errno = 0;
+    bool written = fflush(c->to) == 0 && !ferror(c->to);
+    struct stat status;
+    if (written && c->to != stdout && fstat(fileno(c->to), &status) == 0 && S_ISREG(status.st_mode))
+        written = ftruncate(fileno(c->to), ftello(c->to)) == 0;
+    int number = errno;
+    if (c->to != stdout && fclose(c->to) != 0 && written) {
+        written = false;
+        number = errno;
     }
-    if (o->verbose)
-        tell_source(run.source);
-    const char *slash = strrchr(o->file, '/');
-    run.printer = (struct symbolicate_printer){
-        .options = o,
-        .style = {.to = stdout, .color = style_wanted(o->color, stdout)},
-        .image = slash && slash[1] ? slash + 1 : o->file,
-        .is_64 = true,
-    };
-    int code = o->first_address < argc ? answer_arguments(&run, argc, argv) : answer_input(&run);
-    free(run.addresses);
-    free(run.given);
-    fw_source_close(run.source);
+    if (written)
+        return code;
+    if (code == CLI_OK || code == CLI_INCOMPLETE)
+        cli_error("cannot write %s: %s", c->options.output ? c->options.output : "standard output",
+                  number ? strerror(number) : "write error");
+    return CLI_FAILED;
+}
+
+/* ---- input ---- */
+
+struct input {
+    struct span text;
+    void *mapped; /* to be unmapped */
+    char *owned;  /* or to be freed */
+    size_t capacity;
+};
+
+static void input_close(struct input *input)
+{
+    if (input->mapped)
+        munmap(input->mapped, input->text.size);
+    free(input->owned);
+}
+
+static bool read_whole(int fd, struct input *input)
+{
+    for (;;) {
+        if (!array_reserve(&input->owned, &input->capacity, input->text.size + 65536, 1)) {
+            errno = ENOMEM;
+            return false;
+        }
+        ssize_t got = read(fd, input->owned + input->text.size, input->capacity - input->text.size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        input->text.data = (const uint8_t *)input->owned;
+        if (got <= 0)
+            return got == 0;
+        input->text.size += (size_t)got;
+    }
+}
+
+/* A file is mapped: whoever makes it shorter meanwhile gets what mmap(2) promises. */
+static bool input_open(int fd, struct input *input)
+{
+    *input = (struct input){0};
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+        void *mapped = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (mapped != MAP_FAILED) {
+            input->mapped = mapped;
+            input->text = (struct span){mapped, (size_t)status.st_size};
+            return true;
+        }
+    }
+    return read_whole(fd, input);
+}
+
+/* ---- what is it? ---- */
+
+/* Object files, archives, symbol maps: what is never the text of a report. */
+static bool is_image(struct span text)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } starts[] = {{"\177ELF", 4},
+                  {"\xcf\xfa\xed\xfe", 4},
+                  {"\xce\xfa\xed\xfe", 4},
+                  {"\xfe\xed\xfa\xcf", 4},
+                  {"\xfe\xed\xfa\xce", 4},
+                  {"\xca\xfe\xba\xbe", 4},
+                  {"\xca\xfe\xba\xbf", 4},
+                  {"!<arch>\n", 8},
+                  {"!<thin>\n", 8},
+                  {"FWSYMMAP", 8},
+                  {"MYSG", 4},
+                  {"GSYM", 4},
+                  {"MODULE ", 7}};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (text.size >= starts[i].size && memcmp(text.data, starts[i].bytes, starts[i].size) == 0)
+            return true;
+    return false;
+}
+
+static int addresses(struct command *c, int argc, char **argv)
+{
+    return symbolicate_addresses(&c->options, c->symbolicator, c->to, argc, argv);
+}
+
+static int report(struct command *c, int fd, const char *name)
+{
+    struct input input;
+    int code = CLI_FAILED;
+    if (!input_open(fd, &input))
+        cli_error("cannot read %s: %s", name, strerror(errno));
+    else if (symbolicate_report(&c->options, c->symbolicator, input.text, c->to, &code) != FW_OK) {
+        cli_error("%s: neither an image nor a report that is known", name);
+        code = CLI_FORMAT;
+    }
+    input_close(&input);
     return code;
+}
+
+/* All words on the command line as a report of one line each. */
+static int words(struct command *c, int argc, char **argv)
+{
+    struct span text = {0};
+    char *lines = NULL;
+    size_t capacity = 0;
+    int code = CLI_FAILED;
+    for (int i = c->options.first_address - 1; i < argc; i++) {
+        size_t size = strlen(argv[i]);
+        if (!array_reserve(&lines, &capacity, text.size + size + 1, 1)) {
+            cli_error("%s", fw_error_text(FW_ERR_MEMORY));
+            free(lines);
+            return code;
+        }
+        memcpy(lines + text.size, argv[i], size);
+        lines[text.size + size] = '\n';
+        text.size += size + 1;
+    }
+    text.data = (const uint8_t *)lines;
+    if (symbolicate_report(&c->options, c->symbolicator, text, c->to, &code) != FW_OK) {
+        cli_error("%s: %s", c->options.file, strerror(ENOENT));
+        code = CLI_FORMAT;
+    }
+    free(lines);
+    return code;
+}
+
+static int run(struct command *c, int argc, char **argv)
+{
+    const struct symbolicate_options *o = &c->options;
+    if (!o->file || strcmp(o->file, "-") == 0) {
+        if (!o->file && isatty(STDIN_FILENO) == 1) {
+            cli_error("which file? (framewalk symbolicate --help)");
+            return CLI_USAGE;
+        }
+        return report(c, STDIN_FILENO, "standard input");
+    }
+    struct stat status;
+    if (o->manner != MANNER_OWN)
+        return addresses(c, argc, argv);
+    if (stat(o->file, &status) != 0 && errno == ENOENT && strstr(o->file, "+0x"))
+        return words(c, argc, argv);
+    int fd = open(o->file, O_RDONLY | O_CLOEXEC);
+    uint8_t start[8];
+    ssize_t size = fd >= 0 ? pread(fd, start, sizeof start, 0) : -1;
+    int code;
+    /* What cannot be read may still be a folder, or a member of an archive. */
+    if (o->first_address < argc || (size < 0 && errno != ESPIPE) ||
+        is_image((struct span){start, size > 0 ? (size_t)size : 0}))
+        code = addresses(c, argc, argv);
+    else
+        code = report(c, fd, o->file);
+    if (fd >= 0)
+        close(fd);
+    return code;
+}
+
+int symbolicate_exit_for(fw_error code)
+{
+    if (code == FW_ERR_ARGUMENT) /* which architecture? */
+        return CLI_USAGE;
+    return code == FW_ERR_NOT_FOUND ? CLI_FORMAT : (int)cli_exit_for(code);
+}
+
+static bool has_names(const struct fw_source *source, struct fw_source_info *info)
+{
+    *info = (struct fw_source_info){.size = sizeof *info};
+    return fw_source_info(source, info) == FW_OK &&
+           (info->kind == FW_SOURCE_DWARF || info->kind == FW_SOURCE_MAP);
+}
+
+fw_error symbolicate_open(const struct symbolicate_options *options,
+                          struct fw_symbolicator *symbolicator,
+                          const struct fw_source_request *request, struct fw_source **source,
+                          struct fw_failure *why)
+{
+    struct fw_source_info info, other_info;
+    struct fw_source *other;
+    fw_error error = fw_source_open(symbolicator, request, source, why);
+    if (error != FW_OK || has_names(*source, &info) || info.id_size == 0 ||
+        options->folder_count == 0 || options->no_separate || !request->path)
+        return error;
+    struct fw_source_request by_id = {.size = sizeof by_id, .id = info.id, .id_size = info.id_size};
+    if (fw_source_open(symbolicator, &by_id, &other, NULL) != FW_OK)
+        return FW_OK;
+    bool better = has_names(other, &other_info);
+    fw_source_close(better ? *source : other);
+    if (better)
+        *source = other;
+    return FW_OK;
 }
 
 int symbolicate_main(int argc, char **argv)
 {
-    struct symbolicate_options options;
-    if (!symbolicate_options_parse(argc, argv, &options)) {
-        symbolicate_options_free(&options);
-        return CLI_USAGE;
-    }
+    struct command c = {0};
     int code = CLI_OK;
-    struct progress progress;
-    progress_begin(&progress);
-    struct fw_symbolicator_options wanted = {.size = sizeof wanted,
-                                             .debug_folders = options.folders,
-                                             .sysroot = options.sysroot,
-                                             .cache_folder = options.no_cache ? "" : options.cache,
-                                             .threads = options.threads,
-                                             .no_debuginfod = options.no_debuginfod,
-                                             .no_separate = options.no_separate,
-                                             .columns = options.columns,
-                                             .mangled = !options.demangle,
-                                             .simplified = options.simplified,
-                                             .progress = show_progress,
-                                             .progress_context = &progress};
-    struct fw_symbolicator *symbolicator = NULL;
-    if (options.help)
+    if (!symbolicate_options_parse(argc, argv, &c.options)) {
+        code = CLI_USAGE;
+    } else if (c.options.help) {
         symbolicate_usage(stdout);
-    else if (fw_symbolicator_create(&wanted, &symbolicator) != FW_OK) {
+    } else if (create_symbolicator(&c) != FW_OK) {
         cli_error("%s", fw_error_text(FW_ERR_MEMORY));
         code = CLI_FAILED;
+    } else if (!(c.to = open_output(c.options.output))) {
+        code = CLI_FAILED;
     } else {
-        code = symbolicate_addresses(&options, symbolicator, argc, argv);
+        progress_begin(&c.progress);
+        code = run(&c, argc, argv);
+        progress_end(&c.progress);
+        code = close_output(&c, code);
     }
-    fw_symbolicator_destroy(symbolicator);
-    progress_end(&progress);
-    symbolicate_options_free(&options);
+    fw_symbolicator_destroy(c.symbolicator);
+    symbolicate_options_free(&c.options);
     return code;
 }

@@ -3,8 +3,8 @@
  * the same options.
  *
  * atos spells long options with one dash (-arch, -offset, -fullPath); those words are rewritten
- * before getopt sees them. -s is a slide for atos and "base names" for addr2line: which of the two
- * is meant follows from -o and -e.
+ * before getopt sees them. For atos -s is a slide and -f a file of addresses, for addr2line "base
+ * names" and "functions": which is meant follows from -o.
  */
 #include "cli/cli.h"
 #include "cli/symbolicate.h"
@@ -27,6 +27,9 @@ enum {
     OPTION_FILE_OFFSET,
     OPTION_RETURN,
     OPTION_JSON,
+    OPTION_TO,
+    OPTION_COLLAPSED,
+    OPTION_HEADER,
     OPTION_NO_DEMANGLE,
     OPTION_SIMPLIFIED,
     OPTION_COLUMNS,
@@ -59,11 +62,14 @@ static const struct option long_options[] = {
     {"file-offset", no_argument, NULL, OPTION_FILE_OFFSET},
     {"return", no_argument, NULL, OPTION_RETURN},
     {"json", no_argument, NULL, OPTION_JSON},
+    {"to", required_argument, NULL, OPTION_TO},
+    {"collapsed", no_argument, NULL, OPTION_COLLAPSED},
     {"no-demangle", no_argument, NULL, OPTION_NO_DEMANGLE},
     {"simplified", no_argument, NULL, OPTION_SIMPLIFIED},
     {"columns", no_argument, NULL, OPTION_COLUMNS},
     {"fullPath", no_argument, NULL, OPTION_FULL_PATH},
     {"full-path", no_argument, NULL, OPTION_FULL_PATH},
+    {"printHeader", no_argument, NULL, OPTION_HEADER},
     {"color", required_argument, NULL, OPTION_COLOR},
     {"threads", required_argument, NULL, OPTION_THREADS},
     {"verbose", no_argument, NULL, 'v'},
@@ -73,13 +79,24 @@ static const struct option long_options[] = {
 
 void symbolicate_usage(FILE *to)
 {
-    fputs("usage: framewalk symbolicate [OPTIONS] FILE [ADDRESS...]\n"
-          "       framewalk symbolicate [OPTIONS] REPORT\n"
-          "Turns addresses of an image (ELF, Mach-O, dSYM, symbol map), or a whole crash report,\n"
-          "into functions, files, lines and inlined calls. Without addresses they are read from\n"
-          "standard input. The flags of atos and addr2line mean what they mean there.\n"
+    fputs("usage: framewalk symbolicate [OPTIONS] REPORT\n"
+          "       framewalk symbolicate [OPTIONS] FILE [ADDRESS...]\n"
+          "Puts functions, files, lines and inlined calls into a report (Apple .ips and\n"
+          ".crash, MetricKit, sample, spindump, KSCrash, sanitizers, perf script, framewalk\n"
+          "dump --json), or names addresses of an image (ELF, Mach-O, dSYM, symbol map).\n"
+          "Which of the two a file is, is seen from its contents; - or none: a report on\n"
+          "standard input. Addresses that are not given are read from there.\n"
           "\n"
-          "Addresses (hexadecimal)\n"
+          "Where to look\n"
+          "      --debug PATH     a dSYM, debug file, symbol map, or folder of them\n"
+          "                       (also --dsym; repeatable)\n"
+          "      --sysroot DIR    before the paths of a report and the system's own places\n"
+          "      --no-separate    only FILE itself\n"
+          "      --no-debuginfod  do not ask the servers of DEBUGINFOD_URLS\n"
+          "      --cache DIR      where symbol maps are kept; --no-cache: nowhere\n"
+          "      --threads N      for conversions (default: one per processor)\n"
+          "\n"
+          "Addresses (hexadecimal, or FILE+0xOFFSET)\n"
           "      --offset         count from the image's base, not as linked\n"
           "      --file-offset    are offsets in the file\n"
           "      --return         are return addresses: the call before each is meant\n"
@@ -87,28 +104,26 @@ void symbolicate_usage(FILE *to)
           "  -j, --section NAME   are offsets in this section\n"
           "      --arch ARCH      the slice of a fat file\n"
           "\n"
-          "Where to look\n"
-          "      --debug PATH     a dSYM, debug file or folder tree (also --dsym; repeatable)\n"
-          "      --sysroot DIR    before the system's own places\n"
-          "      --no-separate    only FILE itself\n"
-          "      --no-debuginfod  do not ask the servers of DEBUGINFOD_URLS\n"
-          "      --cache DIR      where symbol maps are kept; --no-cache: nowhere\n"
-          "      --threads N      for conversions (default: one per processor)\n"
-          "\n"
           "How to show it\n"
-          "      --json           one JSON object a line\n"
-          "      --no-inlines     the outermost function only\n"
-          "      --no-demangle    names as the symbol table has them; --simplified: short ones\n"
+          "      --to FORM        json; of a report also crash (Apple's text) or collapsed\n"
+          "      --json, --collapsed\n"
+          "                       the same as --to json, --to collapsed\n"
+          "      --no-inlines     the function that is really there only\n"
+          "      --no-demangle    names as the symbol table has them\n"
+          "      --simplified     short names\n"
           "      --columns        lines with columns\n"
-          "      --full-path      whole paths; -s: only the last part\n"
+          "      --full-path      files with their folders in Apple's formats, too\n"
+          "  -s, --basenames      files without their folders\n"
           "      --output FILE    write to FILE\n"
           "      --color WHEN     auto, always or never\n"
-          "  -v, --verbose        which files were used, and where was looked\n"
+          "  -v, --verbose        which files were used, and every place that was looked at\n"
           "  -h, --help           this text\n"
           "\n"
           "As addr2line: -e FILE [-a] [-f] [-i] [-p] [-s] [-C] [-j SECTION] [ADDRESS...]\n"
-          "As atos:      -o FILE [-arch A] [-l LOAD | -s SLIDE | -offset] [-i] [-d DELIMITER] "
-          "[ADDRESS...]\n",
+          "As atos:      -o FILE [-arch A] [-l LOAD | -s SLIDE | -offset] [-i]\n"
+          "              [-d DELIMITER] [-fullPath] [-f ADDRESSFILE] [ADDRESS...]\n"
+          "\n"
+          "Exit code 8: a report was written, but files of the program were not found.\n",
           to);
 }
 
@@ -128,6 +143,8 @@ static void respell(int argc, char **argv)
     } words[] = {{"-arch", "--arch"},
                  {"-offset", "--offset"},
                  {"-fullPath", "--fullPath"},
+                 {"-printHeader", "--printHeader"},
+                 {"--inlineFrames", "--inlines"},
                  {"-inlineFrames", "--inlines"}};
     for (int i = 1; i < argc; i++)
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
@@ -135,13 +152,16 @@ static void respell(int argc, char **argv)
                 argv[i] = (char *)(uintptr_t)words[k].to;
 }
 
-/* Whether -s takes a slide: only in the manner of atos. */
+/* -o says that -s takes a slide and -f a file. The words stay in their order. */
 static bool is_atos(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
-        if (strncmp(argv[i], "-o", 2) == 0 && strcmp(argv[i], "-offset") != 0)
-            return true;
-    return false;
+    bool atos = false;
+    int letter;
+    optind = 0;
+    opterr = 0;
+    while ((letter = getopt_long(argc, argv, "-:e:o:l:sj:d:fipaCvh", long_options, NULL)) != -1)
+        atos |= letter == 'o';
+    return atos;
 }
 
 static bool wants_address(char letter, uint64_t *value)
@@ -166,6 +186,20 @@ static bool parse_color(enum style_when *color)
     return false;
 }
 
+static bool parse_form(const char *word, enum symbolicate_form *form)
+{
+    static const char *const names[] = {
+        [FORM_JSON] = "json", [FORM_CRASH] = "crash", [FORM_COLLAPSED] = "collapsed"};
+    for (int i = FORM_JSON; i <= FORM_COLLAPSED; i++) {
+        if (strcmp(word, names[i]) == 0) {
+            *form = (enum symbolicate_form)i;
+            return true;
+        }
+    }
+    cli_error("--to wants json, crash or collapsed, not '%s'", word);
+    return false;
+}
+
 static bool parse_threads(unsigned *threads)
 {
     char *end;
@@ -178,7 +212,11 @@ static bool parse_threads(unsigned *threads)
     return true;
 }
 
-static bool parse_letter(int letter, bool atos, struct symbolicate_options *o)
+struct asked { /* what is on or off by itself, which depends on the manner */
+    bool inlines, no_inlines, demangle, no_demangle;
+};
+
+static bool parse_letter(int letter, bool atos, struct symbolicate_options *o, struct asked *asked)
 {
     switch (letter) {
     case 'e':
@@ -196,11 +234,14 @@ static bool parse_letter(int letter, bool atos, struct symbolicate_options *o)
         return !atos || wants_address('s', &o->slide);
     case 'j': o->section = optarg; return true;
     case 'd': o->delimiter = optarg; return true;
-    case 'f': o->functions = true; return true;
-    case 'i': o->inlines = true; return true;
+    case 'f':
+        o->functions = !atos;
+        o->address_file = atos ? optarg : NULL;
+        return true;
+    case 'i': asked->inlines = true; return true;
     case 'p': o->pretty = true; return true;
     case 'a': o->addresses = true; return true;
-    case 'C': o->demangle = true; return true;
+    case 'C': asked->demangle = true; return true;
     case 'v': o->verbose = true; return true;
     case 'h': o->help = true; return true;
     case OPTION_ARCH: o->arch = optarg; return true;
@@ -214,12 +255,15 @@ static bool parse_letter(int letter, bool atos, struct symbolicate_options *o)
     case OPTION_OFFSET: o->offsets = true; return true;
     case OPTION_FILE_OFFSET: o->file_offsets = true; return true;
     case OPTION_RETURN: o->returns = true; return true;
-    case OPTION_JSON: o->manner = MANNER_JSON; return true;
-    case OPTION_NO_DEMANGLE: o->demangle = false; return true;
+    case OPTION_JSON: return parse_form("json", &o->form);
+    case OPTION_COLLAPSED: return parse_form("collapsed", &o->form);
+    case OPTION_TO: return parse_form(optarg, &o->form);
+    case OPTION_HEADER: return true; /* of processes, which atos can ask */
+    case OPTION_NO_DEMANGLE: asked->no_demangle = true; return true;
     case OPTION_SIMPLIFIED: o->simplified = true; return true;
     case OPTION_COLUMNS: o->columns = true; return true;
     case OPTION_FULL_PATH: o->full_paths = true; return true;
-    case OPTION_NO_INLINES: o->inlines = false; return true;
+    case OPTION_NO_INLINES: asked->no_inlines = true; return true;
     case OPTION_COLOR: return parse_color(&o->color);
     case OPTION_THREADS: return parse_threads(&o->threads);
     default: return false;
@@ -248,40 +292,56 @@ static void complain(char **argv, int letter)
     }
 }
 
-bool symbolicate_options_parse(int argc, char **argv, struct symbolicate_options *o)
+/* What does not go together. */
+static bool check(const struct symbolicate_options *o, int argc)
 {
-    respell(argc, argv);
-    bool atos = is_atos(argc, argv);
-    /* addr2line shows neither inlined calls nor demangled names unless asked to. */
-    bool own = !atos;
-    for (int i = 1; i < argc && own; i++)
-        own = strncmp(argv[i], "-e", 2) != 0 && strncmp(argv[i], "--exe", 5) != 0;
-    *o = (struct symbolicate_options){.inlines = own, .demangle = own || atos};
-    o->folders = calloc((size_t)argc + 1, sizeof *o->folders);
-    if (!o->folders) {
-        cli_error("%s", fw_error_text(FW_ERR_MEMORY));
-        return false;
-    }
-    const char *letters = atos ? ":e:o:l:s:j:d:fipaCvh" : ":e:o:l:sj:d:fipaCvh";
-    optind = 1;
-    opterr = 0;
+    if (o->section && (o->offsets || o->file_offsets || o->has_load || o->has_slide))
+        cli_error("--section goes without --offset, --file-offset, -l and a slide");
+    else if (o->offsets + o->file_offsets + o->has_load + o->has_slide > 1)
+        cli_error("only one of --offset, --file-offset, -l and a slide can be meant");
+    else if ((o->form == FORM_CRASH || o->form == FORM_COLLAPSED) &&
+             (o->manner != MANNER_OWN || o->first_address < argc))
+        cli_error("--to %s is for reports", o->form == FORM_CRASH ? "crash" : "collapsed");
+    else
+        return true;
+    return false;
+}
+
+static bool parse_all(int argc, char **argv, bool atos, struct symbolicate_options *o)
+{
+    const char *letters = atos ? ":e:o:l:s:j:d:f:ipaCvh" : ":e:o:l:sj:d:fipaCvh";
+    struct asked asked = {0};
     int letter;
+    optind = 0; /* starts anew */
+    opterr = 0;
     while ((letter = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
         if (letter == '?' || letter == ':') {
             complain(argv, letter);
             return false;
         }
-        if (!parse_letter(letter, atos, o))
+        if (!parse_letter(letter, atos, o, &asked))
             return false;
     }
+    /* addr2line shows neither inlined calls nor demangled names unless asked to, atos no inlined
+     * calls. */
+    o->inlines = (o->manner == MANNER_OWN || asked.inlines) && !asked.no_inlines;
+    o->demangle = (o->manner != MANNER_ADDR2LINE || asked.demangle) && !asked.no_demangle;
     if (!o->file && optind < argc)
         o->file = argv[optind++];
-    if (!o->file && !o->help && !o->folder_count) {
-        cli_error("which file? (framewalk symbolicate --help)");
+    o->first_address = optind;
+    return o->help || check(o, argc);
+}
+
+bool symbolicate_options_parse(int argc, char **argv, struct symbolicate_options *o)
+{
+    *o = (struct symbolicate_options){0};
+    o->folders = calloc((size_t)argc + 1, sizeof *o->folders);
+    if (!o->folders) {
+        cli_error("%s", fw_error_text(FW_ERR_MEMORY));
         return false;
     }
-    o->first_address = optind;
-    return true;
+    respell(argc, argv);
+    return parse_all(argc, argv, is_atos(argc, argv), o);
 }
 
 void symbolicate_options_free(struct symbolicate_options *options)

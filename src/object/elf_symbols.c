@@ -156,10 +156,13 @@ fw_error elf_symbols(struct object *object, bool dynamic, object_symbol_call eac
     fw_error error = elf_symtab_find(object, dynamic, &table);
     if (error != FW_OK)
         return error;
+    const char *file = NULL; /* STT_FILE stands before the local symbols of its object file */
     for (size_t i = 1; i < table.count; i++) {
         struct elf_symbol s;
         elf_symtab_read(object, &table, i, &s);
-        uint8_t type = s.info & 0xf;
+        uint8_t type = s.info & 0xf, binding = s.info >> 4;
+        if (type == STT_FILE)
+            file = s.name[0] ? s.name : NULL; /* "": what follows is the linker's own */
         if ((s.section == SHN_UNDEF && !s.reserved) || type == STT_SECTION || type == STT_FILE ||
             is_mapping_symbol(object, &s))
             continue;
@@ -168,9 +171,10 @@ fw_error elf_symbols(struct object *object, bool dynamic, object_symbol_call eac
             .vaddr = s.value,
             .size = s.size,
             .name = s.name,
-            .binding = s.info >> 4,
+            .binding = binding,
             .type = type,
             .section = s.reserved ? 0 : s.section,
+            .file = binding == STB_LOCAL ? file : NULL,
             .thumb = object->machine == EM_ARM && code && (s.value & 1),
         };
         if (symbol.thumb)

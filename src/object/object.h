@@ -48,6 +48,8 @@ struct object_symbol {
     uint8_t binding;  /* STB_* */
     uint8_t type;     /* STT_* */
     uint32_t section; /* section header index (SHN_XINDEX resolved); 0 for an absolute one */
+    const char *file; /* of a local ELF symbol: the source file that its object was made of, as
+                         the table says it; NULL: unknown */
     bool thumb;
     bool stub; /* begins a stub that leads to the function `name` (Mach-O __objc_stubs) */
 };
@@ -89,7 +91,8 @@ fw_error object_open_choice(const char *path, const struct object_choice *choice
  * other bundle (its program) and FILE(MEMBER) for a member of an archive. */
 fw_error object_open_path(const char *path, const struct object_choice *choice,
                           struct object **object, struct fw_failure *why);
-/* The slices of a fat file; any other object file is one slice. Stops when `each` returns false. */
+/* The slices of what object_open_path takes: of a fat file, or of all files in a dSYM bundle; any
+ * other object file is one slice. Stops when `each` returns false. */
 fw_error object_slices(const char *path, bool (*each)(void *context, const struct object_slice *),
                        void *context, struct fw_failure *why);
 /* The same for an open descriptor, which stays the caller's; `label` is used in messages. */

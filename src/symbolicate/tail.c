@@ -177,7 +177,7 @@ enum tail_result tail_chain(const struct symmap *map, bool partial, uint64_t ret
         return partial ? TAIL_ELSEWHERE : TAIL_NONE;
     struct graph *g = calloc(1, sizeof *g);
     if (!g)
-        return TAIL_AMBIGUOUS;
+        return TAIL_NO_MEMORY;
     g->map = map;
     explore(g, called);
     mark_leading(g, callee);

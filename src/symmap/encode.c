@@ -74,8 +74,9 @@ static bool add_row(struct encoder *e, const struct flat *row)
 static bool flatten_piece(const struct subject_function *f, const struct merge_piece *piece)
 {
     struct encoder *e = f->encoder;
+    const struct flat bare = {.lo = piece->lo, .hi = piece->hi, .file = f->named->symbol_file};
     if (piece->unit == MERGE_NONE)
-        return add_row(e, &(struct flat){.lo = piece->lo, .hi = piece->hi});
+        return add_row(e, &bare);
     const struct code_unit *unit = &f->input->source->units[piece->unit];
     const struct code_function *source = &unit->functions[piece->index];
     const uint32_t *files = f->input->names->file_number + f->input->names->first_file[piece->unit];
@@ -85,15 +86,18 @@ static bool flatten_piece(const struct subject_function *f, const struct merge_p
     const struct code_row *end = unit->rows + source->first_row + source->row_count;
     uint32_t lo = piece->lo;
     if (!row)
-        return add_row(e, &(struct flat){.lo = piece->lo, .hi = piece->hi});
+        return add_row(e, &bare);
     for (; lo < piece->hi; row++) {
         uint32_t hi = row + 1 == end ? piece->hi : start + row[1].offset;
         if (hi > piece->hi)
             hi = piece->hi;
+        uint32_t at = own ? e->same[row->context] : 0;
         struct flat flat = {.lo = lo,
                             .hi = hi,
-                            .context = own ? e->same[row->context] : 0,
-                            .file = row->file == CODE_NONE ? 0 : files[row->file],
+                            .context = at,
+                            .file = row->file != CODE_NONE ? files[row->file]
+                                    : at                   ? 0
+                                                           : f->named->symbol_file,
                             .line = row->line,
                             .column =
                                 f->columns && unit->columns ? unit->columns[row - unit->rows] : 0};

@@ -32,6 +32,7 @@ struct work {
     struct intern_keys files, subjects;
     uint32_t *function_id; /* subject ids of merge->functions */
     uint32_t *source_id;   /* string ids of source names, INTERN_NONE */
+    bool *fileless;        /* by function: some of its rows have no file */
     uint32_t unknown_id;   /* subject id of contexts that have none */
     uint32_t identity_id[3];
 };
@@ -88,11 +89,15 @@ static void mark_unit(void *context, size_t u, unsigned worker)
         }
         const struct code_row *rows = unit->rows + f->first_row;
         uint32_t last = CODE_NONE;
+        bool fileless = f->row_count == 0;
         for (size_t r = 0; r < f->row_count; r++) {
             bits |= rows[r].offset;
             if (rows[r].file != last)
                 mark_file(files, last = rows[r].file);
+            fileless |= last == CODE_NONE;
         }
+        if (fileless && is_winner(w, u, i))
+            w->fileless[w->merge->numbers[w->merge->first_of_unit[u] + i]] = true;
         if (f->subject != CODE_NONE)
             mark_file(files, unit->subjects[f->subject].decl_file);
     }
@@ -212,6 +217,53 @@ static void place_of_first_row(const struct work *w, const struct merge_function
     }
 }
 
+/* Whether some of a piece has no file. Of the function's own rows mark_unit has found out. */
+static bool lacks_file(const struct work *w, uint32_t number, const struct merge_piece *piece)
+{
+    const struct merge_function *f = &w->merge->functions[number];
+    if (piece->unit == MERGE_NONE)
+        return true;
+    if (piece->unit == f->unit && piece->index == f->index)
+        return w->fileless[number];
+    const struct code_unit *unit = &w->source->units[piece->unit];
+    const struct code_function *source = &unit->functions[piece->index];
+    uint64_t base = w->source->identity.base;
+    const struct code_row *row = names_row_at(unit, source, piece->lo + base - source->lo);
+    const struct code_row *end = unit->rows + source->first_row + source->row_count;
+    for (; row && row < end && source->lo + row->offset < base + piece->hi; row++)
+        if (row->file == CODE_NONE)
+            return true;
+    return !row;
+}
+
+/* The file that the symbol table gives the function, when some of it has no other. */
+static const char *symbol_file(const struct work *w, uint32_t number)
+{
+    const struct merge_function *f = &w->merge->functions[number];
+    const struct symmap_symbol *symbol =
+        f->symbol == MERGE_NONE ? NULL : &w->source->symbols[f->symbol];
+    const char *file = symbol && symbol->name ? symbol->file : NULL;
+    for (uint32_t p = 0; file && p < f->piece_count; p++)
+        if (lacks_file(w, number, &w->merge->pieces[f->first_piece + p]))
+            return file;
+    return NULL;
+}
+
+static void add_symbol_file(struct work *w, struct helper *helper, uint32_t number)
+{
+    struct names_function *place = &w->names->functions[number];
+    const char *file = symbol_file(w, number);
+    if (!file)
+        return;
+    uint64_t directory = add_string(w, helper, "");
+    place->symbol_file =
+        intern_keys_add(&w->files, &helper->files, directory << 32 | add_string(w, helper, file), 0,
+                        1, (uint32_t)w->names->first_file[w->source->unit_count] + number) +
+        1;
+    if (!place->file)
+        place->file = place->symbol_file;
+}
+
 static void add_function(struct work *w, struct helper *helper, uint32_t number)
 {
     const struct merge_function *f = &w->merge->functions[number];
@@ -230,6 +282,7 @@ static void add_function(struct work *w, struct helper *helper, uint32_t number)
     }
     if (!place->file || !place->line)
         place_of_first_row(w, f, place);
+    add_symbol_file(w, helper, number);
     const char *name = subject ? subject->name : NULL;
     w->source_id[number] = INTERN_NONE;
     if (f->symbol != MERGE_NONE && w->source->symbols[f->symbol].name) {
@@ -408,6 +461,8 @@ static void renumber_functions(struct work *w)
         struct names_function *f = &names->functions[i];
         f->subject = w->subjects.items[w->function_id[i]].number;
         f->file = names->subjects[f->subject].file;
+        if (f->symbol_file)
+            f->symbol_file = w->files.items[f->symbol_file - 1].number + 1;
         f->source_name = w->source_id[i] == INTERN_NONE ? 0 : place_string(names, w->source_id[i]);
     }
 }
@@ -422,12 +477,13 @@ static bool count_items(struct work *w)
     names->functions = malloc(functions * sizeof *names->functions);
     w->function_id = malloc(functions * sizeof *w->function_id);
     w->source_id = malloc(functions * sizeof *w->source_id);
+    w->fileless = calloc(functions, sizeof *w->fileless);
     w->names->alias_id = malloc((w->merge->alias_count + 1) * sizeof *w->names->alias_id);
     names->arena_count = workers_count(w->workers);
     w->helpers = calloc(names->arena_count, sizeof *w->helpers);
     names->arenas = calloc(names->arena_count, sizeof *names->arenas);
     if (!names->arenas || !names->first_subject || !names->first_file || !names->functions ||
-        !w->function_id || !w->source_id || !w->names->alias_id || !w->helpers)
+        !w->function_id || !w->source_id || !w->fileless || !w->names->alias_id || !w->helpers)
         return false;
     for (size_t u = 0; u < units; u++) {
         names->first_subject[u] = subjects;
@@ -444,7 +500,7 @@ static bool count_items(struct work *w)
         w->helpers[i].arena = &names->arenas[i];
     }
     return names->subject_number && names->file_number && subjects + functions < UINT32_MAX &&
-           files < UINT32_MAX;
+           files + functions < UINT32_MAX;
 }
 
 static bool make_sets(struct work *w)
@@ -455,10 +511,12 @@ static bool make_sets(struct work *w)
         subjects += names->subject_number[i] != 0;
     for (size_t i = 0; i < names->first_file[units]; i++)
         files += names->file_number[i] != 0;
-    size_t functions = w->merge->function_count;
-    return intern_strings_init(&w->names->strings,
-                               subjects + 2 * files + 2 * functions + w->merge->alias_count + 4) &&
-           intern_keys_init(&w->files, files) &&
+    size_t functions = w->merge->function_count, symbol_files = 0;
+    for (uint32_t i = 0; i < functions; i++)
+        symbol_files += symbol_file(w, i) != NULL;
+    return intern_strings_init(&w->names->strings, subjects + 2 * files + 2 * functions +
+                                                       symbol_files + w->merge->alias_count + 5) &&
+           intern_keys_init(&w->files, files + symbol_files) &&
            intern_keys_init(&w->subjects, subjects + functions + 1);
 }
 
@@ -517,6 +575,7 @@ fw_error names_run(const struct symmap_source *source, struct workers *workers,
     intern_keys_free(&w.subjects);
     free(w.function_id);
     free(w.source_id);
+    free(w.fileless);
     free(w.helpers);
     return error;
 }

@@ -17,6 +17,7 @@ struct names_function {
     uint32_t line;
     uint32_t source_name; /* offset in the strings, 0: none */
     uint32_t name_id;     /* of its name in the strings */
+    uint32_t symbol_file; /* of rows that have none: 0: unknown, else number + 1 */
 };
 
 struct names {

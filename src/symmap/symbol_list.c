@@ -5,9 +5,16 @@
 
 #include <elf.h>
 
+struct symbol_file { /* the source file of a local symbol that speaks for its address */
+    uint64_t vaddr;
+    const char *file;
+};
+
 struct collector {
     struct symbol_list *list;
     size_t capacity;
+    struct symbol_file *files;
+    size_t file_count, file_capacity;
     uint64_t *starts; /* function starts that are known without a symbol */
     size_t start_count, start_capacity;
     bool failed;
@@ -23,17 +30,40 @@ static void add(struct collector *c, struct symmap_symbol symbol)
     list->items[list->count++] = symbol;
 }
 
+/* Of one address the same file always comes first, whatever qsort does with equals. */
+static int by_file_vaddr(const void *a, const void *b)
+{
+    const struct symbol_file *x = a, *y = b;
+    if (x->vaddr != y->vaddr)
+        return x->vaddr > y->vaddr ? 1 : -1;
+    return strcmp(x->file, y->file);
+}
+
 static void add_names(struct collector *c)
 {
-    size_t count = symbols_count(c->list->symbols);
+    size_t count = symbols_count(c->list->symbols), next = 0;
+    if (c->file_count)
+        qsort(c->files, c->file_count, sizeof *c->files, by_file_vaddr);
     for (size_t i = 0; i < count && !c->failed; i++) {
         struct symbol_match match;
         symbols_at(c->list->symbols, i, &match);
+        while (next < c->file_count && c->files[next].vaddr < match.vaddr)
+            next++;
+        bool filed = next < c->file_count && c->files[next].vaddr == match.vaddr;
         add(c, (struct symmap_symbol){.lo = match.vaddr,
                                       .hi = match.vaddr + match.size,
                                       .name = match.name,
-                                      .flags = match.plt ? SYMMAP_FRAME_PLT : 0});
+                                      .flags = match.plt ? SYMMAP_FRAME_PLT : 0,
+                                      .file = filed ? c->files[next].file : NULL});
     }
+}
+
+static void add_file(struct collector *c, const struct object_symbol *symbol)
+{
+    if (!array_room(&c->files, &c->file_capacity, c->file_count, sizeof *c->files))
+        c->failed = true;
+    else
+        c->files[c->file_count++] = (struct symbol_file){symbol->vaddr, symbol->file};
 }
 
 /* A symbol that does not speak for its address is an alias of the one that does. */
@@ -44,8 +74,14 @@ static bool add_alias(void *context, const struct object_symbol *symbol)
     bool function = symbol->type == STT_FUNC || symbol->type == STT_GNU_IFUNC;
     if (!function || !symbol->name[0] || !symbols_lookup(c->list->symbols, symbol->vaddr, &match))
         return true;
-    if (match.vaddr != symbol->vaddr || match.plt || strcmp(match.name, symbol->name) == 0 ||
-        strchr(symbol->name, '@'))
+    if (match.vaddr != symbol->vaddr || match.plt)
+        return true;
+    if (strcmp(match.name, symbol->name) == 0) {
+        if (symbol->file)
+            add_file(c, symbol);
+        return !c->failed;
+    }
+    if (strchr(symbol->name, '@'))
         return true;
     add(c, (struct symmap_symbol){
                .lo = match.vaddr, .hi = match.vaddr + match.size, .name = symbol->name});
@@ -128,6 +164,7 @@ fw_error symbol_list_build(struct object *object, struct object *debug, struct s
     object_function_starts(object, add_start, &c);
     add_nameless(&c, object, first);
     free(c.starts);
+    free(c.files);
     if (!c.failed)
         return FW_OK;
     symbol_list_free(list);

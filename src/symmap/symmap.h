@@ -17,7 +17,8 @@
 
 struct symmap;
 
-#define SYMMAP_MAGIC "FWSYMMAP" /* the first 8 bytes of a file */
+#define SYMMAP_MAGIC   "FWSYMMAP" /* the first 8 bytes of a file */
+#define SYMMAP_VERSION 1u         /* files of another major version are refused */
 
 fw_error symmap_open(const char *path, struct symmap **map, struct fw_failure *why);
 /* Bytes that outlive the map. `trusted`: made by this process just now, checksums are not computed
@@ -112,6 +113,7 @@ struct symmap_symbol { /* a function of the symbol table; bounds already decided
     uint64_t lo, hi;   /* link-time */
     const char *name;  /* NULL: only bounds are known (synthesized) */
     uint32_t flags;    /* SYMMAP_FRAME_PLT */
+    const char *file;  /* of its code that has no line rows; NULL: unknown */
 };
 
 struct symmap_source { /* all of it borrowed until symmap_build returns */

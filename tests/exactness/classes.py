@@ -87,7 +87,8 @@ def place_class(ours, theirs, level):
 
 
 def classify(ours, theirs, same_place):
-    """None when the answers are equal. `same_place` tells whether two symbols share an address."""
+    """None when the answers are equal, a class of NAMES when nothing but names differs. `same_place`
+    tells whether two symbols share an address."""
     if ours == theirs:
         return None
     if not ours:
@@ -101,11 +102,15 @@ def classify(ours, theirs, same_place):
         if _within(names_of_theirs, names_of_ours):
             return "more frames"
         return "depth"
+    named = None
     for level, (a, b) in enumerate(zip(ours, theirs)):
         if a[0] != b[0]:
             outer = level == len(ours) - 1
-            return function_class(a[0], b[0], same_place) or ("outer function" if outer else "inline function")
+            kind = function_class(a[0], b[0], same_place) or ("outer function" if outer else "inline function")
+            if kind not in NAMES:
+                return kind
+            named = named or kind
     for level, (a, b) in enumerate(zip(ours, theirs)):
-        if a != b:
+        if a[1:] != b[1:]:
             return place_class(a, b, level)
-    return None
+    return named

@@ -149,7 +149,7 @@ static void test_lines_fill_what_nobody_covers(void **state)
 {
     (void)state;
     struct fixture f = {0};
-    const struct symmap_symbol symbol = {BASE + 50, BASE + 90, "start", 0};
+    const struct symmap_symbol symbol = {BASE + 50, BASE + 90, "start", 0, NULL};
     add(&f, 0, 100, CODE_FUNCTION_LINES_ONLY);
     add(&f, 20, 40, 0);
     f.source.symbols = &symbol;
@@ -167,10 +167,11 @@ static void test_symbols_name_functions(void **state)
 {
     (void)state;
     struct fixture f = {0};
-    const struct symmap_symbol symbols[] = {{BASE, BASE + 30, "second", 0},
-                                            {BASE, BASE + 30, "first", 0}, /* the last longest */
-                                            {BASE, BASE + 15, "third", 0},
-                                            {BASE + 60, BASE + 64, NULL, 0}};
+    const struct symmap_symbol symbols[] = {
+        {BASE, BASE + 30, "second", 0, NULL},
+        {BASE, BASE + 30, "first", 0, NULL}, /* the last longest */
+        {BASE, BASE + 15, "third", 0, NULL},
+        {BASE + 60, BASE + 64, NULL, 0, NULL}};
     add(&f, 0, 20, 0);
     f.subjects[0].linkage = false;
     f.source.symbols = symbols;
@@ -192,6 +193,39 @@ static void test_symbols_name_functions(void **state)
     assert_int_equal(symmap_lookup(f.map, 60, &frame, 1, &count), FW_OK);
     assert_null(frame.name);
     assert_int_equal(frame.flags, SYMMAP_FRAME_SYNTHESIZED);
+    done(&f);
+}
+
+/* A symbol's file stands where no row has one, with line 0. */
+static void test_files_of_symbols(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    const struct symmap_symbol symbols[] = {{BASE, BASE + 20, "mixed", 0, "mixed.c"},
+                                            {BASE + 40, BASE + 60, "alone", 0, "alone.c"},
+                                            {BASE + 80, BASE + 90, "lined", 0, "other.c"},
+                                            {BASE + 90, BASE + 99, "plain", 0, NULL}};
+    add(&f, 0, 10, 0);
+    add(&f, 80, 90, 0);
+    f.source.symbols = symbols;
+    f.source.symbol_count = 4;
+    build(&f, NULL);
+    const struct {
+        uint64_t offset;
+        const char *file;
+        uint32_t line;
+    } expected[] = {
+        {5, "a.c", 10}, {15, "mixed.c", 0}, {45, "alone.c", 0}, {85, "a.c", 11}, {95, NULL, 0}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct symmap_frame frame;
+        size_t count;
+        assert_int_equal(symmap_lookup(f.map, expected[i].offset, &frame, 1, &count), FW_OK);
+        if (expected[i].file)
+            assert_string_equal(frame.file, expected[i].file);
+        else
+            assert_null(frame.file);
+        assert_int_equal(frame.line, expected[i].line);
+    }
     done(&f);
 }
 
@@ -383,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_first_with_lines_of_equal_ranges),
         cmocka_unit_test(test_lines_fill_what_nobody_covers),
         cmocka_unit_test(test_symbols_name_functions),
+        cmocka_unit_test(test_files_of_symbols),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_addresses_too_far),
         cmocka_unit_test(test_empty_map),

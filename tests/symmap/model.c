@@ -149,7 +149,8 @@ struct model *model_make(uint64_t seed, const struct model_shape *shape)
         m->symbols[i] = (struct symmap_symbol){
             lo, lo + pick(shape->longest / shape->step) * shape->step,
             pick(8) ? text(pick(2) ? "_Zfunction%u" : "symbol%u", pick(20)) : NULL,
-            pick(9) ? 0 : (uint32_t)SYMMAP_FRAME_PLT};
+            pick(9) ? 0 : (uint32_t)SYMMAP_FRAME_PLT,
+            pick(3) ? NULL : text(pick(2) ? "file%u.h" : "only%u.c", pick(6))};
     }
     m->source.columns = shape->columns;
     m->source.identity = (struct symmap_identity){.id = {1, 2, 3},
@@ -179,8 +180,10 @@ void model_free(struct model *m)
         free(unit->subjects);
         free(unit->files);
     }
-    for (size_t i = 0; i < m->source.symbol_count; i++)
+    for (size_t i = 0; i < m->source.symbol_count; i++) {
         free((void *)(uintptr_t)m->symbols[i].name);
+        free((void *)(uintptr_t)m->symbols[i].file);
+    }
     free(m->units);
     free(m->symbols);
     free(m);
@@ -345,6 +348,10 @@ size_t model_frames(const struct model *m, uint64_t offset, struct symmap_frame 
         at = c->parent;
     }
     struct symmap_frame *outer = &frames[count];
+    if (count == 0 && !outer->file && named && named->file) {
+        outer->file = named->file;
+        outer->directory = "";
+    }
     const struct code_subject *subject = r->function && r->function->subject != CODE_NONE
                                              ? &r->unit->subjects[r->function->subject]
                                              : NULL;
