@@ -77,7 +77,7 @@ _framewalk_convert() {
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--output --arch --debug --sysroot --no-debuginfod
-            --no-separate --columns --no-calls --threads --json --quiet --help' -- "$cur")
+            --no-separate --columns --no-calls --threads --to --verify --json --quiet --help' -- "$cur")
         ;;
     *)
         compopt -o filenames 2>/dev/null

@@ -81,6 +81,8 @@ complete -c framewalk -n $convert -l sysroot -x -a '(__fish_complete_directories
 complete -c framewalk -n $convert -l no-debuginfod -d 'Do not ask servers'
 complete -c framewalk -n $convert -l no-separate -d 'Only the file itself'
 complete -c framewalk -n $convert -l columns -d 'Keep columns'
+complete -c framewalk -n $convert -l to -x -a 'symmap gsym breakpad' -d 'Write this format'
+complete -c framewalk -n $convert -l verify -d 'Look every row up in the debug file again'
 complete -c framewalk -n $convert -l no-calls -d 'No call sites'
 complete -c framewalk -n $convert -s j -l threads -x -d 'Threads to read with'
 complete -c framewalk -n $convert -l json -d 'Summary as JSON'

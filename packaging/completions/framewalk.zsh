@@ -88,6 +88,8 @@ _framewalk_convert() {
         '--no-separate[only the file itself]' \
         '--columns[keep columns]' \
         '--no-calls[no call sites]' \
+        '--to=[write this format]:format:(symmap gsym breakpad)' \
+        '--verify[look every row up in the debug file again]' \
         '(-j --threads)'{-j+,--threads=}'[threads to read with]:threads:' \
         '--json[summary as JSON]' \
         '(-q --quiet)'{-q,--quiet}'[no summary]' \
