@@ -89,7 +89,7 @@ if(TARGET framewalk_symbols_core)
     set_target_properties(framewalk_symbols_static PROPERTIES
       OUTPUT_NAME framewalk-symbols EXPORT_NAME symbols-static LINKER_LANGUAGE C)
     target_link_libraries(framewalk_symbols_static INTERFACE
-      deflate zstd lzma ${CMAKE_THREAD_LIBS_INIT} ${CMAKE_DL_LIBS})
+      deflate zstd lzma ${CMAKE_THREAD_LIBS_INIT} ${CMAKE_DL_LIBS} m)
     add_library(framewalk::symbols-static ALIAS framewalk_symbols_static)
   endif()
   foreach(target framewalk_symbols_shared framewalk_symbols_static)

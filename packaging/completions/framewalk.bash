@@ -26,8 +26,8 @@ _framewalk_dump() {
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--thread --depth --full --consistent --seconds --hz --exe
-            --sysroot --format --json --collapsed --output --no-fold --no-names --no-lines --no-demangle
-            --verbose --color --help' -- "$cur")
+            --sysroot --format --json --collapsed --output --no-fold --no-names
+            --no-lines --no-demangle --verbose --color --help' -- "$cur")
         ;;
     '' | [0-9]*) _framewalk_pids "$cur" ;;
     *)
@@ -35,15 +35,6 @@ _framewalk_dump() {
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         ;;
     esac
-}
-
-_framewalk_demangle() {
-    local cur=$1 prev=$2
-    case $prev in
-    --format | -s) mapfile -t COMPREPLY < <(compgen -W 'auto gnu-v3 rust swift none' -- "$cur") && return ;;
-    esac
-    mapfile -t COMPREPLY < <(compgen -W '--no-params --simplified --hashes --types --format
-        --strip-underscore --no-strip-underscore --help' -- "$cur")
 }
 
 _framewalk_symbolicate() {
@@ -71,19 +62,47 @@ _framewalk_symbolicate() {
 _framewalk_convert() {
     local cur=$1 prev=$2
     case $prev in
+    --to) mapfile -t COMPREPLY < <(compgen -W 'symmap gsym breakpad' -- "$cur") && return ;;
     --arch | --threads | -j) return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
     esac
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--output --arch --debug --sysroot --no-debuginfod
-            --no-separate --columns --no-calls --threads --to --verify --json --quiet --help' -- "$cur")
+            --no-separate --columns --no-calls --to --verify --threads --json --quiet --help' -- "$cur")
         ;;
     *)
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         ;;
     esac
+}
+
+_framewalk_inspect() {
+    local cur=$1 prev=$2
+    case $prev in
+    --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") && return ;;
+    --address) return ;;
+    esac
+    case $cur in
+    -*)
+        mapfile -t COMPREPLY < <(compgen -W '--json --color --help --functions --files
+            --address' -- "$cur")
+        ;;
+    *)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        ;;
+    esac
+}
+
+_framewalk_demangle() {
+    local cur=$1 prev=$2
+    case $prev in
+    --format | -s) mapfile -t COMPREPLY < <(compgen -W 'auto gnu-v3 rust swift none' -- "$cur") && return ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W '--no-params --simplified --hashes --types --format
+        --strip-underscore --no-strip-underscore --help' -- "$cur")
 }
 
 _framewalk() {
@@ -95,15 +114,16 @@ _framewalk() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert demangle help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle help --help --version' -- "$cur")
         return
     fi
     case ${COMP_WORDS[1]} in
     dump) _framewalk_dump "$cur" "$prev" ;;
-    demangle) _framewalk_demangle "$cur" "$prev" ;;
     symbolicate) _framewalk_symbolicate "$cur" "$prev" ;;
     convert) _framewalk_convert "$cur" "$prev" ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert demangle help' -- "$cur") ;;
+    inspect) _framewalk_inspect "$cur" "$prev" ;;
+    demangle) _framewalk_demangle "$cur" "$prev" ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle help' -- "$cur") ;;
     esac
 }
 

@@ -34,19 +34,6 @@ _framewalk_dump() {
         '1:process or core file:_framewalk_target'
 }
 
-_framewalk_demangle() {
-    _arguments -s -S \
-        '(-p --no-params)'{-p,--no-params}'[no parameters and return types]' \
-        '--simplified[short names]' \
-        '--hashes[Rust: with the hashes]' \
-        '(-t --types)'{-t,--types}'[C++: types alone too]' \
-        '(-s --format)'{-s+,--format=}'[names of this language]:format:(auto gnu-v3 rust swift none)' \
-        '(-_ --strip-underscore)'{-_,--strip-underscore}'[take one underscore off each name]' \
-        '(-n --no-strip-underscore)'{-n,--no-strip-underscore}'[take none off]' \
-        '(-h --help)'{-h,--help}'[list the options]' \
-        '*:name:'
-}
-
 _framewalk_symbolicate() {
     _arguments -s -S \
         '*--debug=[dSYM, debug file, symbol map or folder of them]:path:_files' \
@@ -88,8 +75,8 @@ _framewalk_convert() {
         '--no-separate[only the file itself]' \
         '--columns[keep columns]' \
         '--no-calls[no call sites]' \
-        '--to=[write this format]:format:(symmap gsym breakpad)' \
-        '--verify[look every row up in the debug file again]' \
+        '--to=[what to write]:form:(symmap gsym breakpad)' \
+        '--verify[compare the map with the debug file]' \
         '(-j --threads)'{-j+,--threads=}'[threads to read with]:threads:' \
         '--json[summary as JSON]' \
         '(-q --quiet)'{-q,--quiet}'[no summary]' \
@@ -97,11 +84,36 @@ _framewalk_convert() {
         '*:debug file:_files'
 }
 
+_framewalk_inspect() {
+    _arguments -s -S \
+        '--json[one line of JSON for each file]' \
+        '--color=[colours]:when:(auto always never)' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '--functions[list the functions]' \
+        '--files[list the source files]' \
+        '--address=[what is known there]:address:' \
+        '*:file:_files'
+}
+
+_framewalk_demangle() {
+    _arguments -s -S \
+        '(-p --no-params)'{-p,--no-params}'[no parameters and return types]' \
+        '--simplified[short names]' \
+        '--hashes[Rust: with the hashes]' \
+        '(-t --types)'{-t,--types}'[C++: types alone too]' \
+        '(-s --format)'{-s+,--format=}'[names of this language]:format:(auto gnu-v3 rust swift none)' \
+        '(-_ --strip-underscore)'{-_,--strip-underscore}'[take one underscore off each name]' \
+        '(-n --no-strip-underscore)'{-n,--no-strip-underscore}'[take none off]' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '*:name:'
+}
+
 _framewalk() {
     local -a commands
     commands=('dump:stacks of all threads of a process or a core file'
         'symbolicate:names for addresses and crash reports'
-        'convert:a debug file to a symbol map' 'demangle:mangled names to readable ones' 'help:what a command takes')
+        'convert:a debug file to a symbol map' 'inspect:what is in a file'
+        'demangle:mangled names to readable ones' 'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
         return
@@ -110,9 +122,10 @@ _framewalk() {
     (( CURRENT-- ))
     case $words[1] in
         dump) _framewalk_dump ;;
-        demangle) _framewalk_demangle ;;
         symbolicate) _framewalk_symbolicate ;;
         convert) _framewalk_convert ;;
+        inspect) _framewalk_inspect ;;
+        demangle) _framewalk_demangle ;;
         help) _describe -t commands 'command' commands ;;
     esac
 }

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "object/debug_sections.h"
+
 static struct fw_symbolicator *symbolicator;
 static struct functions functions;
 
@@ -304,6 +306,49 @@ static void few_and_many_give_the_same(void **state)
     }
 }
 
+/* A real library with a debug file of its own, dwz included: places all over its code. */
+static void few_and_many_of_libc_give_the_same(void **state)
+{
+    (void)state;
+    static const char path[] = "/lib/x86_64-linux-gnu/libc.so.6";
+    struct object *object;
+    if (access(path, R_OK) != 0 || object_open(path, &object, NULL) != FW_OK)
+        skip();
+    const struct object_range *code;
+    size_t count;
+    assert_int_equal(object_code_ranges(object, &code, &count), FW_OK);
+    uint64_t lo = code[0].lo, size = code[count - 1].hi - lo;
+    object_close(object);
+    struct fw_source *many = open_source(symbolicator, path),
+                     *few = open_source(symbolicator, path);
+    struct fw_source_info info = {.size = sizeof info};
+    assert_int_equal(fw_source_info(many, &info), FW_OK);
+    if (info.kind != FW_SOURCE_DWARF) {
+        fw_source_close(many);
+        fw_source_close(few);
+        skip(); /* libc6-dbg is not installed */
+    }
+    struct fw_address addresses[MANY];
+    struct fw_symbols *whole, *one;
+    for (size_t i = 0; i < MANY; i++)
+        addresses[i] = (struct fw_address){lo + size / MANY * i + i % 7, FW_ADDRESS_LINK};
+    assert_int_equal(fw_symbolicate(many, addresses, MANY, &whole, NULL), FW_OK);
+    size_t named = 0;
+    for (size_t i = 0; i < MANY; i++)
+        named += whole->items[i].frame_count && whole->items[i].frames->file;
+    assert_true(named > MANY / 2);
+    for (size_t i = 0; i < MANY; i += 50) { /* all from small maps */
+        assert_int_equal(fw_symbolicate(few, &addresses[i], 50, &one, NULL), FW_OK);
+        for (size_t k = 0; k < 50; k++)
+            if (!same_answer(&whole->items[i + k], &one->items[k]))
+                fail_msg("0x%llx differs", (unsigned long long)addresses[i + k].value);
+        fw_symbols_free(one);
+    }
+    fw_source_close(many);
+    fw_source_close(few);
+    fw_symbols_free(whole);
+}
+
 static void texts_are_kept_once(void **state)
 {
     (void)state;
@@ -371,6 +416,7 @@ int main(void)
         cmocka_unit_test(reasons),
         cmocka_unit_test(maps_know_no_offsets_in_files),
         cmocka_unit_test(few_and_many_give_the_same),
+        cmocka_unit_test(few_and_many_of_libc_give_the_same),
         cmocka_unit_test(texts_are_kept_once),
         cmocka_unit_test(functions_of_equal_names_are_told_apart_by_their_files),
         cmocka_unit_test(what_cannot_be_opened_is_said),

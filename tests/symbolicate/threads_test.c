@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 
+#include "support/sanitizers.h"
+
 enum { THREADS = 8, ROUNDS = 6, STACK = 4 };
 
 static struct fw_symbolicator *symbolicator;
@@ -181,6 +183,38 @@ static void cancelled_threads_leave_no_lock(void **state)
     }
 }
 
+static void *ask_everything(void *context)
+{
+    struct program *p = context;
+    struct worker w = {0};
+    ask(&w, p, 0, 2);
+    ask_stack(&w, p, 7);
+    ask(&w, p, 0, MANY);
+    return w.wrong ? p : NULL;
+}
+
+/* Only names that nest deeply need the stack that the header speaks of. */
+static void usual_names_need_little_stack(void **state)
+{
+    (void)state;
+    if (UNDER_ASAN || UNDER_TSAN) /* their frames are larger */
+        skip();
+    for (size_t i = 0; i < PROGRAM_COUNT; i++) {
+        static struct program p;
+        program_open(&p, programs[i]);
+        pthread_attr_t attributes;
+        pthread_t thread;
+        void *wrong;
+        assert_int_equal(pthread_attr_init(&attributes), 0);
+        assert_int_equal(pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+        assert_int_equal(pthread_create(&thread, &attributes, ask_everything, &p), 0);
+        assert_int_equal(pthread_join(thread, &wrong), 0);
+        assert_null(wrong);
+        pthread_attr_destroy(&attributes);
+        program_close(&p);
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -203,6 +237,7 @@ int main(void)
         cmocka_unit_test(several_sources),
         cmocka_unit_test(sources_are_opened_and_closed_by_all),
         cmocka_unit_test(cancelled_threads_leave_no_lock),
+        cmocka_unit_test(usual_names_need_little_stack),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
