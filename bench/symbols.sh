@@ -238,17 +238,33 @@ demangling() {
     figure "$f" ns "$f" c++filt "$f.binutils" "$per_name"
 }
 
+# demangling_call NAME FILE: the same names in process, without starting a program and reading text.
+demangling_call() {
+    f=demangle.call.$1
+    wanted "$f" && [ -s "$2" ] || return 0
+    turns 5 "$f=$bin/bench_demangle $2 ours" "$f.libiberty=$bin/bench_demangle $2 libiberty" \
+        "$f.cxa=$bin/bench_demangle $2 cxa"
+    figure "$f" ns "$f" libiberty "$f.libiberty"
+    if [ "$1" = itanium ]; then
+        figure "$f" ns "$f" __cxa_demangle "$f.cxa"
+    fi
+}
+
 # repeated TIMES: the lines of its input that often, so that starting the program hardly counts.
 repeated() {
     awk -v times="$1" '{ line[NR] = $0 } END { while (times--) for (i = 1; i <= NR; i++) print line[i] }'
 }
 
 demangle() {
-    wanted demangle.itanium demangle.rust demangle.swift demangle.ceph || return 0
+    wanted demangle.itanium demangle.rust demangle.swift demangle.ceph demangle.call || return 0
     vectors=$here/../../shared/data/demangle
     [ ! -r "$vectors/itanium.tsv" ] || cut -f 1 "$vectors/itanium.tsv" | repeated 20 >"$results/names.itanium"
     [ ! -r "$vectors/rust.tsv" ] || cut -f 2 "$vectors/rust.tsv" | repeated 1000 >"$results/names.rust"
     [ ! -d "$vectors" ] || cat "$vectors"/swift-*.txt | sed -n 's/ *--->.*//p' | repeated 200 >"$results/names.swift"
+    [ ! -r "$vectors/itanium.tsv" ] || cut -f 1 "$vectors/itanium.tsv" >"$results/call.itanium"
+    [ ! -r "$vectors/rust.tsv" ] || cut -f 2 "$vectors/rust.tsv" | grep '^_' >"$results/call.rust"
+    demangling_call itanium "$results/call.itanium"
+    demangling_call rust "$results/call.rust"
     demangling itanium "$results/names.itanium"
     demangling rust "$results/names.rust"
     if wanted demangle.swift && [ -s "$results/names.swift" ]; then

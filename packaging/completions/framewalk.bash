@@ -96,6 +96,15 @@ _framewalk_inspect() {
     esac
 }
 
+_framewalk_demangle() {
+    local cur=$1 prev=$2
+    case $prev in
+    --format | -s) mapfile -t COMPREPLY < <(compgen -W 'auto gnu-v3 rust swift none' -- "$cur") && return ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W '--no-params --simplified --hashes --types --format
+        --strip-underscore --no-strip-underscore --help' -- "$cur")
+}
+
 _framewalk() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
@@ -105,7 +114,7 @@ _framewalk() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle help --help --version' -- "$cur")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -113,7 +122,8 @@ _framewalk() {
     symbolicate) _framewalk_symbolicate "$cur" "$prev" ;;
     convert) _framewalk_convert "$cur" "$prev" ;;
     inspect) _framewalk_inspect "$cur" "$prev" ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect help' -- "$cur") ;;
+    demangle) _framewalk_demangle "$cur" "$prev" ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle help' -- "$cur") ;;
     esac
 }
 

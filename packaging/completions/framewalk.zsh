@@ -95,12 +95,25 @@ _framewalk_inspect() {
         '*:file:_files'
 }
 
+_framewalk_demangle() {
+    _arguments -s -S \
+        '(-p --no-params)'{-p,--no-params}'[no parameters and return types]' \
+        '--simplified[short names]' \
+        '--hashes[Rust: with the hashes]' \
+        '(-t --types)'{-t,--types}'[C++: types alone too]' \
+        '(-s --format)'{-s+,--format=}'[names of this language]:format:(auto gnu-v3 rust swift none)' \
+        '(-_ --strip-underscore)'{-_,--strip-underscore}'[take one underscore off each name]' \
+        '(-n --no-strip-underscore)'{-n,--no-strip-underscore}'[take none off]' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '*:name:'
+}
+
 _framewalk() {
     local -a commands
     commands=('dump:stacks of all threads of a process or a core file'
         'symbolicate:names for addresses and crash reports'
         'convert:a debug file to a symbol map' 'inspect:what is in a file'
-        'help:what a command takes')
+        'demangle:mangled names to readable ones' 'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
         return
@@ -112,6 +125,7 @@ _framewalk() {
         symbolicate) _framewalk_symbolicate ;;
         convert) _framewalk_convert ;;
         inspect) _framewalk_inspect ;;
+        demangle) _framewalk_demangle ;;
         help) _describe -t commands 'command' commands ;;
     esac
 }
