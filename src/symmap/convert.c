@@ -239,7 +239,7 @@ static void fill_identity(struct symmap_identity *identity, struct object *objec
 static void count_rows(const struct job *job, struct convert_report *report)
 {
     report->units = job->count;
-    for (size_t i = 0; i < job->count; i++) {
+    for (size_t i = 0; job->units && i < job->count; i++) { /* NULL: memory ran out */
         report->functions += job->units[i].function_count;
         report->rows += job->units[i].row_count;
         report->inlined_calls += job->units[i].context_count;
