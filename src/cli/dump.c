@@ -8,6 +8,7 @@
 #include "cli/dump.h"
 
 #include "cli/cli.h"
+#include "cli/frame_lines.h"
 #include "cli/progress.h"
 #include "cli/samples.h"
 
@@ -317,6 +318,16 @@ static void find_missing(struct job *job)
         set_code(job, CLI_INCOMPLETE);
 }
 
+/* Debug files are read when no thread is stopped any more. */
+static bool read_lines(struct job *job)
+{
+    const struct dump_options *options = job->options;
+    if (options->no_names || options->no_lines)
+        return true;
+    job->dump.lines = frame_lines_read(&job->dump, options, &job->progress);
+    return job->dump.lines != NULL || give_up(job, CLI_FAILED, "out of memory");
+}
+
 /* Output */
 
 static bool write_dump(struct job *job, FILE *to)
@@ -386,9 +397,11 @@ int dump_main(int argc, char **argv)
     progress_begin(&job.progress);
     if (open_target(&job) && (options.seconds > 0 ? sample(&job) : capture_once(&job))) {
         find_missing(&job);
-        output(&job, to);
+        if (read_lines(&job))
+            output(&job, to);
     }
     progress_end(&job.progress);
+    frame_lines_free(job.dump.lines);
     samples_destroy(job.samples);
     free(job.threads);
     free(job.stacks);

@@ -2,8 +2,9 @@
  * `framewalk dump`: the model between capture and output.
  *
  * One way through: dump_options_parse -> dump.c captures into `struct dump` (samples.c merges
- * repeated captures) -> one of the writers below. A writer reads the model and the names and
- * decides nothing about what is whole: that was settled in `missing` before it was called.
+ * repeated captures) -> frame_lines.c reads debug files -> one of the writers below. A writer reads
+ * the model and the names and decides nothing about what is whole: that was settled in `missing`
+ * before it was called.
  */
 #ifndef CLI_DUMP_H
 #define CLI_DUMP_H
@@ -30,7 +31,7 @@ struct dump_options {
     fw_thread_id thread; /* --thread, 0 = all */
     uint32_t depth;      /* --depth, 0 = the default limit */
     bool full;           /* --full: no limit */
-    bool consistent, no_fold, no_names, no_demangle, verbose;
+    bool consistent, no_fold, no_names, no_lines, no_demangle, verbose;
     bool help;
 };
 
@@ -59,8 +60,11 @@ struct dump_thread {
     size_t stack_count;        /* 1 in a snapshot */
 };
 
+struct frame_lines;
+
 struct dump {
     struct fw_process *process;
+    struct frame_lines *lines; /* what debug files say of all frames; NULL: not wanted */
     struct fw_process_info info;
     const char *core; /* path of the core file, NULL for a live process */
     struct timespec when;

@@ -3,7 +3,9 @@
  *
  *     PROGRAM;THREAD;FRAME;FRAME;... COUNT
  *
- * Equal lines are one line with their counts summed, sorted by text. ";" and line breaks inside
+ * An inlined function is a frame that ends in "_[i]", as flame graph tools know it, a function that
+ * left by a tail call one that ends in "_[t]". Equal lines are one line with their counts summed,
+ * sorted by text. ";" and line breaks inside
  * names become ":" and spaces, since the format has no escapes. What a stack lacks stands in
  * brackets where it is missing.
  */
@@ -33,20 +35,36 @@ static void put_part(FILE *to, const char *part)
     fputs(clean, to);
 }
 
-static bool put_frame(struct frame_names *names, const struct fw_frame *frame, FILE *to)
+static const char *suffix(enum frame_role role)
 {
-    struct frame_text text;
-    if (!frame_describe(names, frame, &text))
-        return false;
-    fputc(';', to);
-    if (text.subject == FRAME_NOWHERE) {
-        fprintf(to, "0x%" PRIx64, frame->address);
-    } else {
-        put_part(to, text.name);
-        if (text.subject == FRAME_IMAGE)
-            fprintf(to, "+0x%" PRIx64, text.offset);
+    switch (role) {
+    case FRAME_INLINED: return "_[i]";
+    case FRAME_TAIL_CALL:
+    case FRAME_TAIL_INLINED: return "_[t]";
+    case FRAME_REAL: break;
     }
-    return true;
+    return "";
+}
+
+/* `list` is empty, and is so afterwards. */
+static bool put_frame(struct frame_names *names, const struct dump_stack *stack, uint32_t at,
+                      struct frame_list *list, FILE *to)
+{
+    bool ok = frame_describe(names, stack, at, list);
+    for (size_t i = list->count; i-- > 0 && ok;) {
+        const struct frame_text *text = &list->items[i];
+        fputc(';', to);
+        if (text->subject == FRAME_NOWHERE) {
+            fprintf(to, "0x%" PRIx64, stack->frames[at].address);
+            continue;
+        }
+        put_part(to, text->name);
+        fputs(suffix(text->role), to);
+        if (text->subject == FRAME_IMAGE)
+            fprintf(to, "+0x%" PRIx64, text->offset);
+    }
+    list->count = 0;
+    return ok;
 }
 
 static char *make_line(struct frame_names *names, const struct dump_thread *thread,
@@ -68,11 +86,13 @@ static char *make_line(struct frame_names *names, const struct dump_thread *thre
     else if (stack->end != FW_END_ROOT)
         fprintf(to, ";[stack ends here: %s]", phrase);
     bool ok = true;
+    struct frame_list list = {0};
     for (uint32_t i = stack->count; i-- > 0 && ok;) {
         if (i + 1 == stack->head && stack->omitted > 0)
             fprintf(to, ";[%" PRIu64 " frames omitted]", stack->omitted);
-        ok = put_frame(names, &stack->frames[i], to);
+        ok = put_frame(names, stack, i, &list, to);
     }
+    frame_list_free(&list);
     ok = !ferror(to) && ok;
     if (fclose(to) != 0 || !ok) {
         free(text);

@@ -54,34 +54,81 @@ static bool set(json_t *object, const char *key, json_t *value)
     return json_object_set_new(object, key, value) == 0;
 }
 
-static json_t *encode_frame(struct frame_names *names, const struct fw_frame *frame)
+static json_t *line_or_null(const struct frame_text *text)
 {
-    struct frame_text text;
+    return text->file != NULL && text->line > 0 ? number(text->line) : json_null();
+}
+
+/* A function that is not on the stack itself. */
+static json_t *encode_other(const struct frame_text *text)
+{
     json_t *object = json_object();
-    if (object == NULL || !frame_describe(names, frame, &text)) {
-        json_decref(object);
-        return NULL;
-    }
-    const struct fw_symbol *symbol = &text.symbol;
-    bool function = text.subject == FRAME_FUNCTION;
-    bool ok = set(object, "address", hex(frame->address));
-    ok &= set(object, "kind", json_string(frame->kind == FW_FRAME_EXACT ? "exact" : "return"));
-    ok &= set(object, "method", json_string(fw_method_text((fw_method)frame->method)));
-    ok &= set(object, "signal", json_boolean(text.subject == FRAME_SIGNAL));
-    ok &= set(object, "function", function ? text_or_null(text.name) : json_null());
-    ok &= set(object, "symbol", text_or_null(symbol->name));
-    ok &= set(object, "offset", symbol->name != NULL ? number(symbol->offset) : json_null());
-    ok &= set(object, "plt", json_boolean(symbol->name != NULL && symbol->plt));
-    ok &= set(object, "image", text_or_null(symbol->image));
-    ok &= set(object, "image_offset", symbol->image ? hex(symbol->image_offset) : json_null());
-    ok &= set(object, "build_id", hex_bytes(symbol->build_id, symbol->build_id_size));
-    ok &= set(object, "file", text_or_null(symbol->file));
-    ok &= set(object, "line",
-              symbol->file != NULL && symbol->line > 0 ? number(symbol->line) : json_null());
+    bool ok = set(object, "function", text_or_null(text->name));
+    ok &= set(object, "symbol", text_or_null(text->linkage));
+    ok &= set(object, "file", text_or_null(text->file));
+    ok &= set(object, "line", line_or_null(text));
+    ok &= set(object, "tail_call", json_boolean(!frame_role_is_certain(text->role)));
     if (ok)
         return object;
     json_decref(object);
     return NULL;
+}
+
+static json_t *encode_others(const struct frame_text *texts, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        if (json_array_append_new(list, encode_other(&texts[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* `texts`: what the frame stands for, itself the last. */
+static json_t *encode_frame(const struct fw_frame *frame, const struct frame_text *texts,
+                            size_t count)
+{
+    const struct frame_text *text = &texts[count - 1];
+    const struct fw_symbol *image = &text->image;
+    bool function = text->subject == FRAME_FUNCTION;
+    json_t *object = json_object();
+    bool ok = set(object, "address", hex(frame->address));
+    ok &= set(object, "kind", json_string(frame->kind == FW_FRAME_EXACT ? "exact" : "return"));
+    ok &= set(object, "method", json_string(fw_method_text((fw_method)frame->method)));
+    ok &= set(object, "signal", json_boolean(text->subject == FRAME_SIGNAL));
+    ok &= set(object, "function", function ? text_or_null(text->name) : json_null());
+    ok &= set(object, "symbol", text_or_null(text->linkage));
+    ok &= set(object, "offset",
+              function || text->linkage != NULL ? number(text->offset) : json_null());
+    ok &= set(object, "plt", json_boolean(image->name != NULL && image->plt));
+    ok &= set(object, "image", text_or_null(image->image));
+    ok &= set(object, "image_offset", image->image ? hex(image->image_offset) : json_null());
+    ok &= set(object, "build_id", hex_bytes(image->build_id, image->build_id_size));
+    ok &= set(object, "file", text_or_null(text->file));
+    ok &= set(object, "line", line_or_null(text));
+    ok &= set(object, "inlines", encode_others(texts, count - 1));
+    ok &= set(object, "ambiguous_tail_calls", json_boolean(text->ambiguous));
+    if (ok)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* False when out of memory. */
+static bool add_frames(struct frame_names *names, const struct dump_stack *stack, json_t *frames)
+{
+    struct frame_list list = {0};
+    bool ok = true;
+    for (uint32_t i = 0; i < stack->count && ok; i++) {
+        list.count = 0;
+        ok = frame_describe(names, stack, i, &list) &&
+             json_array_append_new(frames,
+                                   encode_frame(&stack->frames[i], list.items, list.count)) == 0;
+    }
+    frame_list_free(&list);
+    return ok;
 }
 
 static const char *end_word(uint8_t end)
@@ -114,8 +161,7 @@ static json_t *encode_stack(struct frame_names *names, const struct dump_stack *
                   : json_null());
     ok &= set(object, "omitted", number(stack->omitted));
     ok &= set(object, "omitted_after", stack->omitted > 0 ? number(stack->head) : json_null());
-    for (uint32_t i = 0; i < stack->count && ok; i++)
-        ok = json_array_append_new(frames, encode_frame(names, &stack->frames[i])) == 0;
+    ok = ok && add_frames(names, stack, frames);
     ok &= set(object, "frames", frames);
     if (ok)
         return object;

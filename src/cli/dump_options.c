@@ -18,6 +18,7 @@ enum {
     OPTION_FULL,
     OPTION_NO_FOLD,
     OPTION_NO_DEMANGLE,
+    OPTION_NO_LINES,
     OPTION_FORMAT,
     OPTION_JSON,
     OPTION_COLLAPSED,
@@ -36,6 +37,7 @@ static const struct option long_options[] = {
     {"no-fold", no_argument, NULL, OPTION_NO_FOLD},
     {"no-names", no_argument, NULL, 'q'},
     {"no-demangle", no_argument, NULL, OPTION_NO_DEMANGLE},
+    {"no-lines", no_argument, NULL, OPTION_NO_LINES},
     {"format", required_argument, NULL, OPTION_FORMAT},
     {"json", no_argument, NULL, OPTION_JSON},
     {"collapsed", no_argument, NULL, OPTION_COLLAPSED},
@@ -70,9 +72,11 @@ void dump_usage(FILE *to)
         "  -o, --output FILE    write to FILE\n"
         "      --no-fold        show each thread and each frame for itself, also where they are "
         "the same\n"
+        "      --no-lines       no lines and inlined functions: reads no debug information\n"
         "  -q, --no-names       addresses in files instead of function names\n"
         "      --no-demangle    C++ and Rust names as the symbol table has them\n"
-        "  -v, --verbose        addresses, how each frame was found, pauses, build ids\n"
+        "  -v, --verbose        addresses, how each frame was found, pauses, full paths, build "
+        "ids\n"
         "      --color WHEN     auto, always or never\n"
         "  -h, --help           this text\n"
         "\n"
@@ -178,6 +182,7 @@ static bool parse_option(int option, char **argv, struct dump_options *options)
     case OPTION_FULL: return options->full = true;
     case OPTION_NO_FOLD: return options->no_fold = true;
     case OPTION_NO_DEMANGLE: return options->no_demangle = true;
+    case OPTION_NO_LINES: return options->no_lines = true;
     case OPTION_SYSROOT: options->sysroot = optarg; return true;
     case OPTION_EXE: options->executable = optarg; return true;
     case 'o': options->output = optarg; return true;

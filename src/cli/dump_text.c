@@ -1,12 +1,15 @@
 /*
  * Text for people: a header, then each group of threads with its stack, innermost frame first.
  *
- * Functions stand in one column and images in the next. A stack that did not reach its root ends
- * with a line that says why.
+ * Functions stand in one column, images in the next, source lines in the last. Numbers count what
+ * is on the stack: an inlined function has the number of the frame that it is part of, a function
+ * that left by a tail call has none. A stack that did not reach its root ends with a line that says
+ * why.
  */
 #include "cli/dump_text.h"
 
 #include "cli/fold.h"
+#include "cli/frame_lines.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -14,9 +17,10 @@
 #include <string.h>
 
 enum {
-    NAME_COLUMNS = 56, /* longer names push their image to the right, alone */
-    IDS_SHOWN = 3,     /* of a folded group */
-    REPEATS_SHOWN = 4, /* longer runs of one frame, as recursion makes them, are folded */
+    NAME_COLUMNS = 56,  /* longer names push their image to the right, alone */
+    IMAGE_COLUMNS = 32, /* the same for images and lines */
+    IDS_SHOWN = 3,      /* of a folded group */
+    REPEATS_SHOWN = 4,  /* longer runs of one frame, as recursion makes them, are folded */
 };
 
 /* 99744 as "99,744". */
@@ -134,59 +138,126 @@ static void print_title(const struct dump *dump, const struct dump_options *opti
                     (double)pause / 1000);
 }
 
-/* Room for "function+0x12" without the offset's own style. */
-static size_t label_columns(const struct frame_text *text, char offset[24])
+/* How wide the columns of a stack are. */
+struct columns {
+    int digits; /* of the numbers */
+    size_t name, image;
+};
+
+static size_t characters(const char *text)
 {
-    offset[0] = '\0';
-    if (text->subject == FRAME_FUNCTION || text->subject == FRAME_IMAGE)
-        snprintf(offset, 24, "+0x%" PRIx64, text->offset);
-    size_t columns = 0;
-    for (const char *at = text->name; *at != '\0'; at++)
-        columns += ((unsigned char)*at & 0xc0) != 0x80;
-    return columns + strlen(offset);
+    size_t count = 0;
+    for (; *text != '\0'; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
 }
 
-static void print_image(const struct frame_text *text, bool full_path, struct style *style)
+/* What is behind the name: "+0x12" or " [inlined]". */
+static const char *name_tail(const struct frame_text *text, char tail[24])
 {
-    const struct fw_symbol *symbol = &text->symbol;
-    if (text->subject == FRAME_FUNCTION && symbol->image != NULL) {
+    bool has_offset = text->subject == FRAME_FUNCTION || text->subject == FRAME_IMAGE;
+    if (text->role != FRAME_REAL || !has_offset)
+        return frame_role_mark(text->role);
+    snprintf(tail, 24, "+0x%" PRIx64, text->offset);
+    return tail;
+}
+
+static size_t name_columns(const struct frame_text *text)
+{
+    char tail[24];
+    return characters(text->name) + strlen(name_tail(text, tail));
+}
+
+/* "(libc.so.6)"; "" when the name says it already. */
+static size_t image_words(const struct frame_text *text, bool full_path, char words[4096])
+{
+    words[0] = '\0';
+    const char *image = text->image.image;
+    if (text->subject != FRAME_FUNCTION || image == NULL)
+        return 0;
+    size_t columns = style_clean(full_path ? image : dump_image_name(image), words + 1, 4096 - 2);
+    words[0] = '(';
+    strcat(words, ")");
+    return columns + 2;
+}
+
+/* Widths of all that is not so long that it stands alone. */
+static struct columns measure(const struct dump_stack *stack, const struct frame_list *list,
+                              bool verbose)
+{
+    struct columns columns = {0};
+    uint64_t last = stack->count + stack->omitted;
+    columns.digits = snprintf(NULL, 0, "%" PRIu64, last > 0 ? last - 1 : 0);
+    for (size_t i = 0; i < list->count; i++) {
         char image[4096];
-        style_clean(full_path ? symbol->image : dump_image_name(symbol->image), image,
-                    sizeof(image));
-        style_print(style, STYLE_DIM, "  (%s)", image);
+        size_t name_width = name_columns(&list->items[i]);
+        size_t image_width = image_words(&list->items[i], verbose, image);
+        if (name_width > columns.name && name_width <= NAME_COLUMNS)
+            columns.name = name_width;
+        if (image_width > columns.image && image_width <= IMAGE_COLUMNS)
+            columns.image = image_width;
     }
-    if (text->subject == FRAME_FUNCTION && symbol->file != NULL) {
-        char file[4096];
-        style_clean(symbol->file, file, sizeof(file));
-        style_print(style, STYLE_PLAIN, symbol->line > 0 ? " at %s:%" PRIu32 : " at %s", file,
-                    symbol->line);
-    }
+    return columns;
 }
 
-static void print_frame(const struct fw_frame *frame, const struct frame_text *text,
-                        uint64_t number, int digits, size_t width, bool verbose,
-                        struct style *style)
+static void pad(size_t from, size_t to, struct style *style)
 {
-    char offset[24];
-    size_t columns = label_columns(text, offset);
-    int length = snprintf(NULL, 0, "%" PRIu64, number);
+    style_print(style, STYLE_PLAIN, "%*s", from < to ? (int)(to - from) : 0, "");
+}
 
-    style_print(style, STYLE_DIM, "  #%" PRIu64 "%*s", number, digits - length + 2, "");
-    if (verbose)
-        style_print(style, STYLE_DIM, "0x%016" PRIx64 "  ", frame->address);
+static void print_number(const struct frame_text *text, uint64_t number, int digits,
+                         struct style *style)
+{
+    if (!frame_role_is_certain(text->role)) /* on no stack */
+        style_print(style, STYLE_PLAIN, "   %*s  ", digits, "");
+    else
+        style_print(style, STYLE_DIM, "  #%-*" PRIu64 "  ", digits, number);
+}
+
+static void print_name(const struct fw_frame *frame, const struct frame_text *text,
+                       struct style *style)
+{
+    char tail[24];
     if (text->subject == FRAME_NOWHERE) {
         style_print(style, STYLE_PLAIN, "0x%" PRIx64, frame->address);
         style_print(style, STYLE_DIM, " (no image)");
-    } else {
-        style_print(style, STYLE_PLAIN, "%s", text->name);
-        if (offset[0] != '\0')
-            style_print(style, STYLE_DIM, "%s", offset);
+        return;
     }
-    bool image = text->subject == FRAME_FUNCTION && text->symbol.image != NULL;
-    if ((image || verbose) && columns < width)
-        style_print(style, STYLE_PLAIN, "%*s", (int)(width - columns), "");
-    print_image(text, verbose, style);
-    if (verbose)
+    style_print(style, STYLE_PLAIN, "%s", text->name);
+    if (name_tail(text, tail)[0] != '\0')
+        style_print(style, STYLE_DIM, "%s", name_tail(text, tail));
+}
+
+static void print_line(const struct frame_text *text, bool full_path, struct style *style)
+{
+    char file[4096];
+    style_clean(full_path ? text->file : dump_image_name(text->file), file, sizeof(file));
+    style_print(style, STYLE_PLAIN, text->line > 0 ? "  %s:%" PRIu32 : "  %s", file, text->line);
+}
+
+static void print_frame(const struct fw_frame *frame, const struct frame_text *text,
+                        uint64_t number, const struct columns *columns, bool verbose,
+                        struct style *style)
+{
+    char image[4096];
+    size_t image_width = image_words(text, verbose, image);
+
+    print_number(text, number, columns->digits, style);
+    if (verbose && text->role == FRAME_REAL)
+        style_print(style, STYLE_DIM, "0x%016" PRIx64 "  ", frame->address);
+    else if (verbose)
+        style_print(style, STYLE_PLAIN, "%20s", "");
+    print_name(frame, text, style);
+    if (image_width > 0 || verbose)
+        pad(name_columns(text), columns->name, style);
+    if (image_width > 0)
+        style_print(style, STYLE_DIM, "  %s", image);
+    if (text->file != NULL) {
+        if (name_columns(text) <= columns->name)
+            pad(image_width, columns->image, style);
+        print_line(text, verbose, style);
+    }
+    if (verbose && text->role == FRAME_REAL)
         style_print(style, STYLE_DIM, "  [%s%s]", fw_method_text((fw_method)frame->method),
                     frame->kind == FW_FRAME_EXACT ? ", exact" : "");
     fputc('\n', style->to);
@@ -205,48 +276,83 @@ static void print_end(const struct dump *dump, const struct dump_stack *stack, s
         style_line(style, STYLE_WARNING, "  -- stack ends here: %s", phrase);
 }
 
-/* How many frames from `at` on are the same call, not looking past the gap. */
-static uint32_t repeats(const struct dump_stack *stack, uint32_t at)
+/* The texts of the frame that begin at `at` end here. */
+static size_t end_of_frame(const struct frame_list *list, size_t at)
 {
-    uint32_t end = at < stack->head ? stack->head : stack->count, next = at + 1;
-    while (next < end && stack->frames[next].address == stack->frames[at].address &&
-           stack->frames[next].flags == stack->frames[at].flags)
+    uint32_t frame = list->items[at].frame;
+    while (at < list->count && list->items[at].frame == frame)
+        at++;
+    return at;
+}
+
+/* Do two frames of the same address also look the same? The texts of the second begin at `at`. */
+static bool looks_same(const struct frame_list *list, size_t before, size_t at)
+{
+    size_t end = end_of_frame(list, at);
+    return end - at == at - before &&
+           list->items[at - 1].ambiguous == list->items[end - 1].ambiguous;
+}
+
+/* How many frames, from the one whose texts begin at `at` on, are the same call, not looking past
+ * the gap. */
+static uint32_t repeats(const struct dump_stack *stack, const struct frame_list *list, size_t at)
+{
+    uint32_t first = list->items[at].frame, next = first + 1;
+    uint32_t end = first < stack->head ? stack->head : stack->count;
+    while (next < end && stack->frames[next].address == stack->frames[first].address &&
+           stack->frames[next].flags == stack->frames[first].flags) {
+        size_t after = end_of_frame(list, at);
+        if (!looks_same(list, at, after))
+            break;
+        at = after;
         next++;
-    return next - at;
+    }
+    return next - first;
+}
+
+/* Prints the texts of one frame, from `at` on; returns where those of the next begin. */
+static size_t print_texts(const struct dump_stack *stack, const struct frame_list *list, size_t at,
+                          const struct columns *columns, bool verbose, struct style *style)
+{
+    size_t end = end_of_frame(list, at);
+    uint32_t frame = list->items[at].frame;
+    if (list->items[end - 1].ambiguous)
+        style_line(style, STYLE_DIM, "  ... tail calls in between: several ways are possible ...");
+    for (; at < end; at++)
+        print_frame(&stack->frames[frame], &list->items[at],
+                    frame < stack->head ? frame : frame + stack->omitted, columns, verbose, style);
+    return end;
+}
+
+static void print_frames(const struct dump_stack *stack, const struct frame_list *list,
+                         const struct dump_options *options, struct style *style)
+{
+    struct columns columns = measure(stack, list, options->verbose);
+    for (size_t at = 0; at < list->count;) {
+        char count[32];
+        if (list->items[at].frame == stack->head && stack->omitted > 0)
+            style_line(style, STYLE_WARNING, "  ... %s frames omitted ...",
+                       grouped(stack->omitted, count));
+        uint32_t same = options->verbose || options->no_fold ? 1 : repeats(stack, list, at);
+        at = print_texts(stack, list, at, &columns, options->verbose, style);
+        if (same <= REPEATS_SHOWN)
+            continue;
+        style_line(style, STYLE_DIM, "  ... the same %s more times ...", grouped(same - 1, count));
+        while (--same > 0)
+            at = end_of_frame(list, at);
+    }
 }
 
 static bool print_stack(struct frame_names *names, const struct dump_stack *stack,
                         struct style *style)
 {
-    struct frame_text *texts = calloc(stack->count > 0 ? stack->count : 1, sizeof(*texts));
-    if (texts == NULL)
-        return false;
-    bool verbose = names->options->verbose, ok = true;
-    size_t width = 0;
-    for (uint32_t i = 0; i < stack->count && ok; i++) {
-        char offset[24];
-        ok = frame_describe(names, &stack->frames[i], &texts[i]);
-        size_t columns = ok ? label_columns(&texts[i], offset) : 0;
-        if (columns > width && columns <= NAME_COLUMNS)
-            width = columns;
-    }
-    uint64_t last = stack->count + stack->omitted;
-    int digits = snprintf(NULL, 0, "%" PRIu64, last > 0 ? last - 1 : 0);
-    for (uint32_t i = 0; i < stack->count && ok; i++) {
-        char count[32];
-        if (i == stack->head && stack->omitted > 0)
-            style_line(style, STYLE_WARNING, "  ... %s frames omitted ...",
-                       grouped(stack->omitted, count));
-        print_frame(&stack->frames[i], &texts[i], i < stack->head ? i : i + stack->omitted, digits,
-                    width, verbose, style);
-        uint32_t same = verbose || names->options->no_fold ? 1 : repeats(stack, i);
-        if (same > REPEATS_SHOWN) {
-            style_line(style, STYLE_DIM, "  ... the same %s more times ...",
-                       grouped(same - 1, count));
-            i += same - 1;
-        }
-    }
-    free(texts);
+    struct frame_list list = {0};
+    bool ok = true;
+    for (uint32_t i = 0; i < stack->count && ok; i++)
+        ok = frame_describe(names, stack, i, &list);
+    if (ok)
+        print_frames(stack, &list, names->options, style);
+    frame_list_free(&list);
     print_end(names->dump, stack, style);
     return ok;
 }
@@ -257,8 +363,8 @@ struct image_list {
     size_t count;
 };
 
-static bool print_image_once(struct image_list *list, const struct fw_symbol *symbol,
-                             struct style *style)
+static bool print_image_once(struct image_list *list, const struct frame_names *names,
+                             const struct fw_symbol *symbol, struct style *style)
 {
     char path[4096];
     for (size_t i = 0; i < list->count; i++) {
@@ -276,6 +382,11 @@ static bool print_image_once(struct image_list *list, const struct fw_symbol *sy
     for (size_t i = 0; i < symbol->build_id_size; i++)
         style_print(style, STYLE_PLAIN, "%02x", symbol->build_id[i]);
     style_print(style, STYLE_PLAIN, "%s\n", symbol->build_id_size == 0 ? "none" : "");
+    const char *story = frame_lines_story(names->dump->lines, symbol->image);
+    if (story != NULL) {
+        style_clean(story, path, sizeof(path));
+        style_line(style, STYLE_DIM, "    %s", path);
+    }
     return true;
 }
 
@@ -284,10 +395,11 @@ static bool print_thread_images(struct frame_names *names, const struct dump_thr
 {
     for (size_t s = 0; s < thread->stack_count; s++) {
         for (uint32_t i = 0; i < thread->stacks[s].count; i++) {
-            struct frame_text text;
-            if (!frame_describe(names, &thread->stacks[s].frames[i], &text))
+            struct fw_symbol symbol;
+            if (fw_process_symbol(names->dump->process, &thread->stacks[s].frames[i], &symbol) !=
+                FW_OK)
                 return false;
-            if (text.symbol.image != NULL && !print_image_once(list, &text.symbol, style))
+            if (symbol.image != NULL && !print_image_once(list, names, &symbol, style))
                 return false;
         }
     }

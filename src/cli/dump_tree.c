@@ -47,13 +47,14 @@ static bool same_place(const struct node *a, const struct node *b)
 {
     if (a->note != NULL || b->note != NULL)
         return a->note == b->note;
-    if (a->text.subject != b->text.subject || strcmp(a->text.name, b->text.name) != 0)
+    if (a->text.subject != b->text.subject || a->text.role != b->text.role ||
+        strcmp(a->text.name, b->text.name) != 0)
         return false;
     switch (a->text.subject) {
-    case FRAME_FUNCTION: return same_image(a->text.symbol.image, b->text.symbol.image);
+    case FRAME_FUNCTION: return same_image(a->text.image.image, b->text.image.image);
     case FRAME_IMAGE:
         return a->text.offset == b->text.offset &&
-               same_image(a->text.symbol.image, b->text.symbol.image);
+               same_image(a->text.image.image, b->text.image.image);
     case FRAME_NOWHERE: return a->address == b->address;
     case FRAME_SIGNAL: break;
     }
@@ -94,6 +95,20 @@ static bool descend_note(struct tree *tree, size_t *at, const char *format, cons
     return *at != 0;
 }
 
+/* Goes on from `*at` through the functions of frame `i`; `list` is empty, and is so afterwards. */
+static bool descend_frame(struct tree *tree, size_t *at, struct frame_names *names,
+                          const struct dump_stack *stack, uint32_t i, struct frame_list *list)
+{
+    bool ok = frame_describe(names, stack, i, list);
+    for (size_t k = list->count; k-- > 0 && ok;) {
+        struct node wanted = {.text = list->items[k], .address = stack->frames[i].address};
+        *at = descend(tree, *at, &wanted, stack->samples);
+        ok = *at != 0;
+    }
+    list->count = 0;
+    return ok;
+}
+
 static bool add_stack(struct tree *tree, struct frame_names *names, const struct dump_stack *stack)
 {
     char phrase[128];
@@ -108,19 +123,16 @@ static bool add_stack(struct tree *tree, struct frame_names *names, const struct
         if (!descend_note(tree, &at, "[stack ends here: %s]", phrase, stack->samples))
             return false;
     }
-    for (uint32_t i = stack->count; i-- > 0;) {
-        struct node wanted = {.address = stack->frames[i].address};
-        if (i + 1 == stack->head && stack->omitted > 0 &&
-            !descend_note(tree, &at, "[%s]", "frames omitted", stack->samples))
-            return false;
-        if (!frame_describe(names, &stack->frames[i], &wanted.text))
-            return false;
-        at = descend(tree, at, &wanted, stack->samples);
-        if (at == 0)
-            return false;
+    struct frame_list list = {0};
+    bool ok = true;
+    for (uint32_t i = stack->count; i-- > 0 && ok;) {
+        if (i + 1 == stack->head && stack->omitted > 0)
+            ok = descend_note(tree, &at, "[%s]", "frames omitted", stack->samples);
+        ok = ok && descend_frame(tree, &at, names, stack, i, &list);
     }
+    frame_list_free(&list);
     tree->nodes[at].self += stack->samples;
-    return true;
+    return ok;
 }
 
 enum { SHARE_COLUMNS = 19 };
@@ -141,13 +153,14 @@ static void print_node(const struct node *node, struct style *style)
         style_print(style, STYLE_DIM, "  (no image)");
     } else {
         style_print(style, STYLE_PLAIN, "%s", node->text.name);
+        style_print(style, STYLE_DIM, "%s", frame_role_mark(node->text.role));
         if (node->text.subject == FRAME_IMAGE)
             style_print(style, STYLE_DIM, "+0x%" PRIx64, node->text.offset);
     }
     if (node->note == NULL && node->text.subject == FRAME_FUNCTION &&
-        node->text.symbol.image != NULL) {
+        node->text.image.image != NULL) {
         char image[1024];
-        style_clean(dump_image_name(node->text.symbol.image), image, sizeof(image));
+        style_clean(dump_image_name(node->text.image.image), image, sizeof(image));
         style_print(style, STYLE_DIM, "  (%s)", image);
     }
     fputc('\n', style->to);

@@ -110,8 +110,7 @@ static bool read_whole(int fd, struct input *input)
             errno = ENOMEM;
             return false;
         }
-        ssize_t got =
-            read(fd, input->owned + input->text.size, input->capacity - input->text.size);
+        ssize_t got = read(fd, input->owned + input->text.size, input->capacity - input->text.size);
         if (got < 0 && errno == EINTR)
             continue;
         input->text.data = (const uint8_t *)input->owned;
@@ -145,10 +144,18 @@ static bool is_image(struct span text)
     static const struct {
         const char *bytes;
         size_t size;
-    } starts[] = {{"\177ELF", 4},           {"\xcf\xfa\xed\xfe", 4}, {"\xce\xfa\xed\xfe", 4},
-                  {"\xfe\xed\xfa\xcf", 4},  {"\xfe\xed\xfa\xce", 4}, {"\xca\xfe\xba\xbe", 4},
-                  {"\xca\xfe\xba\xbf", 4},  {"!<arch>\n", 8},        {"!<thin>\n", 8},
-                  {"FWSYMMAP", 8},          {"MYSG", 4},             {"GSYM", 4},
+    } starts[] = {{"\177ELF", 4},
+                  {"\xcf\xfa\xed\xfe", 4},
+                  {"\xce\xfa\xed\xfe", 4},
+                  {"\xfe\xed\xfa\xcf", 4},
+                  {"\xfe\xed\xfa\xce", 4},
+                  {"\xca\xfe\xba\xbe", 4},
+                  {"\xca\xfe\xba\xbf", 4},
+                  {"!<arch>\n", 8},
+                  {"!<thin>\n", 8},
+                  {"FWSYMMAP", 8},
+                  {"MYSG", 4},
+                  {"GSYM", 4},
                   {"MODULE ", 7}};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (text.size >= starts[i].size && memcmp(text.data, starts[i].bytes, starts[i].size) == 0)
@@ -230,6 +237,41 @@ static int run(struct command *c, int argc, char **argv)
     if (fd >= 0)
         close(fd);
     return code;
+}
+
+int symbolicate_exit_for(fw_error code)
+{
+    if (code == FW_ERR_ARGUMENT) /* which architecture? */
+        return CLI_USAGE;
+    return code == FW_ERR_NOT_FOUND ? CLI_FORMAT : (int)cli_exit_for(code);
+}
+
+static bool has_names(const struct fw_source *source, struct fw_source_info *info)
+{
+    *info = (struct fw_source_info){.size = sizeof *info};
+    return fw_source_info(source, info) == FW_OK &&
+           (info->kind == FW_SOURCE_DWARF || info->kind == FW_SOURCE_MAP);
+}
+
+fw_error symbolicate_open(const struct symbolicate_options *options,
+                          struct fw_symbolicator *symbolicator,
+                          const struct fw_source_request *request, struct fw_source **source,
+                          struct fw_failure *why)
+{
+    struct fw_source_info info, other_info;
+    struct fw_source *other;
+    fw_error error = fw_source_open(symbolicator, request, source, why);
+    if (error != FW_OK || has_names(*source, &info) || info.id_size == 0 ||
+        options->folder_count == 0 || options->no_separate || !request->path)
+        return error;
+    struct fw_source_request by_id = {.size = sizeof by_id, .id = info.id, .id_size = info.id_size};
+    if (fw_source_open(symbolicator, &by_id, &other, NULL) != FW_OK)
+        return FW_OK;
+    bool better = has_names(other, &other_info);
+    fw_source_close(better ? *source : other);
+    if (better)
+        *source = other;
+    return FW_OK;
 }
 
 int symbolicate_main(int argc, char **argv)

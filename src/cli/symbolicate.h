@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 enum symbolicate_manner { MANNER_OWN = 0, MANNER_ADDR2LINE, MANNER_ATOS };
-enum symbolicate_form { /* --to: what is written */
+enum symbolicate_form {                /* --to: what is written */
                         FORM_TEXT = 0, /* addresses: lines; a report: the same report */
                         FORM_JSON,
                         FORM_CRASH,    /* a report as Apple's classic text */
@@ -80,11 +80,19 @@ void symbolicate_print_json(FILE *to, const struct symbolicate_options *options,
                             const struct symbolicate_question *question,
                             const struct fw_resolved *symbol);
 
+/* As cli_exit_for, but what is not found is a file, and what is not clear a matter of options. */
+int symbolicate_exit_for(fw_error code);
 /* Writes foreign text whole, control characters made visible. */
 void symbolicate_put(FILE *to, const char *text);
 /* What follows the last slash (or backslash of a Windows path). */
 const char *symbolicate_last_part(const char *path);
 
+/* symbolicate.c: fw_source_open, but that something with more than symbol tables is taken out of
+ * --debug when there is one of the same identity. */
+fw_error symbolicate_open(const struct symbolicate_options *options,
+                          struct fw_symbolicator *symbolicator,
+                          const struct fw_source_request *request, struct fw_source **source,
+                          struct fw_failure *why);
 /* symbolicate_addresses.c: addresses of argv, a file or standard input. An exit code. */
 int symbolicate_addresses(const struct symbolicate_options *options,
                           struct fw_symbolicator *symbolicator, FILE *to, int argc, char **argv);

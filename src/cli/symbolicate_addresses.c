@@ -81,7 +81,7 @@ static int answer(struct run *run)
     fw_error error = fw_symbolicate(run->source, run->addresses, run->count, &symbols, &why);
     if (error != FW_OK) {
         cli_error("%s", why.message[0] ? why.message : fw_error_text(error));
-        return (int)cli_exit_for(error);
+        return symbolicate_exit_for(error);
     }
     for (size_t i = 0; i < symbols->count; i++) {
         const struct question *q = &run->questions[i];
@@ -129,7 +129,9 @@ static bool add_word(struct run *run, const char *word)
     errno = 0;
     value = strtoull(word, &end, 16);
     bool whole = !errno && end != word && !*end && word[0] != '-' && word[0] != '+';
-    /* addr2line takes what can be read of a word, and 0 when nothing can. */
+    /* addr2line takes what can be read of a word, and 0 when nothing can or it is negative. */
+    if (run->options->manner == MANNER_ADDR2LINE && strchr(word, '-'))
+        value = 0;
     if (whole || run->options->manner == MANNER_ADDR2LINE)
         return add(run, word, value, WORD_ADDRESS, address_of(run, value));
     return add(run, word, 0, WORD_OTHER, (struct fw_address){UINT64_MAX, FW_ADDRESS_FILE});
@@ -288,10 +290,10 @@ int symbolicate_addresses(const struct symbolicate_options *o, struct fw_symboli
     struct run run = {.options = o,
                       .printer = {.options = o, .style = {to, style_wanted(o->color, to)}}};
     struct fw_failure why = {0};
-    fw_error error = fw_source_open(symbolicator, &request, &run.source, &why);
+    fw_error error = symbolicate_open(o, symbolicator, &request, &run.source, &why);
     if (error != FW_OK) {
         cli_error("%s", why.message);
-        return (int)cli_exit_for(error);
+        return symbolicate_exit_for(error);
     }
     int code = CLI_FAILED;
     if (look_at_file(&run)) {

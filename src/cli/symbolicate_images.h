@@ -8,21 +8,15 @@
 #include "cli/symbolicate.h"
 #include "report/report.h"
 
-struct image_files; /* what --debug names */
-
 struct image_file {           /* of one image of the report */
     struct fw_source *source; /* NULL: none was found */
     char *looked;             /* where was looked and what was there; NULL: out of memory */
 };
 
-/* NULL: out of memory. Folders are searched now, once for all images. */
-struct image_files *image_files_open(const struct symbolicate_options *options,
-                                     struct fw_symbolicator *symbolicator);
-void image_files_close(struct image_files *files);
-
 /* The source is the caller's to close, the text to free. */
-struct image_file image_files_find(struct image_files *files, const struct report *report,
-                                   const struct report_image *image);
+struct image_file image_file_find(const struct symbolicate_options *options,
+                                  struct fw_symbolicator *symbolicator, const struct report *report,
+                                  const struct report_image *image);
 
 /* Whether the image came with the operating system: nobody expects its files here. */
 bool image_is_system(const struct report *report, const struct report_image *image);

@@ -13,6 +13,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     OPTION_ARCH = 256,
@@ -81,15 +82,15 @@ void symbolicate_usage(FILE *to)
 {
     fputs("usage: framewalk symbolicate [OPTIONS] REPORT\n"
           "       framewalk symbolicate [OPTIONS] FILE [ADDRESS...]\n"
-          "Puts functions, files, lines and inlined calls into a report (Apple .ips, .crash,\n"
-          "MetricKit, sample, spindump; KSCrash, sanitizers, perf script, framewalk dump --json), or\n"
-          "names addresses of an image (ELF, Mach-O, dSYM, symbol map). What REPORT or FILE is, is\n"
-          "seen from its contents; - and nothing are a report on standard input. Addresses that\n"
-          "are not given are read from there.\n"
+          "Puts functions, files, lines and inlined calls into a report (Apple .ips and\n"
+          ".crash, MetricKit, sample, spindump, KSCrash, sanitizers, perf script, framewalk\n"
+          "dump --json), or names addresses of an image (ELF, Mach-O, dSYM, symbol map).\n"
+          "Which of the two a file is, is seen from its contents; - or none: a report on\n"
+          "standard input. Addresses that are not given are read from there.\n"
           "\n"
           "Where to look\n"
-          "      --debug PATH     a dSYM, debug file, symbol map or folder tree of them (also\n"
-          "                       --dsym; repeatable)\n"
+          "      --debug PATH     a dSYM, debug file, symbol map, or folder of them\n"
+          "                       (also --dsym; repeatable)\n"
           "      --sysroot DIR    before the paths of a report and the system's own places\n"
           "      --no-separate    only FILE itself\n"
           "      --no-debuginfod  do not ask the servers of DEBUGINFOD_URLS\n"
@@ -109,8 +110,10 @@ void symbolicate_usage(FILE *to)
           "      --json, --collapsed\n"
           "                       the same as --to json, --to collapsed\n"
           "      --no-inlines     the function that is really there only\n"
-          "      --no-demangle    names as the symbol table has them; --simplified: short ones\n"
+          "      --no-demangle    names as the symbol table has them\n"
+          "      --simplified     short names\n"
           "      --columns        lines with columns\n"
+          "      --full-path      files with their folders in Apple's formats, too\n"
           "  -s, --basenames      files without their folders\n"
           "      --output FILE    write to FILE\n"
           "      --color WHEN     auto, always or never\n"
@@ -118,10 +121,10 @@ void symbolicate_usage(FILE *to)
           "  -h, --help           this text\n"
           "\n"
           "As addr2line: -e FILE [-a] [-f] [-i] [-p] [-s] [-C] [-j SECTION] [ADDRESS...]\n"
-          "As atos:      -o FILE [-arch A] [-l LOAD | -s SLIDE | -offset] [-i] [-d DELIMITER]\n"
-          "              [-fullPath] [-f ADDRESSFILE] [ADDRESS...]\n"
+          "As atos:      -o FILE [-arch A] [-l LOAD | -s SLIDE | -offset] [-i]\n"
+          "              [-d DELIMITER] [-fullPath] [-f ADDRESSFILE] [ADDRESS...]\n"
           "\n"
-          "Exit code 8: a report was written, but files of the program itself were not found.\n",
+          "Exit code 8: a report was written, but files of the program were not found.\n",
           to);
 }
 
@@ -305,6 +308,18 @@ static bool check(const struct symbolicate_options *o, int argc)
     return false;
 }
 
+/* A wrong name would be searched in vain for ever. */
+static bool check_places(const struct symbolicate_options *o)
+{
+    for (size_t i = 0; i < o->folder_count; i++) {
+        if (access(o->folders[i], R_OK) != 0) {
+            cli_error("--debug %s: %s", o->folders[i], strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool parse_all(int argc, char **argv, bool atos, struct symbolicate_options *o)
 {
     const char *letters = atos ? ":e:o:l:s:j:d:f:ipaCvh" : ":e:o:l:sj:d:fipaCvh";
@@ -327,7 +342,7 @@ static bool parse_all(int argc, char **argv, bool atos, struct symbolicate_optio
     if (!o->file && optind < argc)
         o->file = argv[optind++];
     o->first_address = optind;
-    return o->help || check(o, argc);
+    return o->help || (check(o, argc) && check_places(o));
 }
 
 bool symbolicate_options_parse(int argc, char **argv, struct symbolicate_options *o)

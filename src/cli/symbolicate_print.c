@@ -176,6 +176,8 @@ static void print_own(struct symbolicate_printer *p, const struct symbolicate_qu
         if (!inlined)
             style_print(style, STYLE_DIM, "+0x%" PRIx64, f->offset);
         print_place(p, f);
+        if (!name && !f->file)
+            style_print(style, STYLE_WARNING, "  (a function without a name)");
         fputc('\n', style->to);
     }
 }

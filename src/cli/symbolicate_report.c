@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/symbolicate.h"
 #include "cli/symbolicate_images.h"
+#include "report/v5.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,12 +39,27 @@ struct job {
 
 /* ---- asking ---- */
 
+/* `IMAGE 0xADDR` in a list is an address as the image is linked, like those of disassemblies. */
+static bool is_linked(const struct report *r, const struct report_frame *frame)
+{
+    return r->kind == REPORT_LIST && frame->has_address && !frame->has_offset;
+}
+
+static bool is_placed(const struct report *r, const struct report_frame *frame)
+{
+    return frame->image != REPORT_NONE && (frame->has_offset || is_linked(r, frame));
+}
+
 static struct fw_stack_address question_of(const struct job *job, const struct report_frame *frame)
 {
     struct fw_stack_address entry = {0};
-    if (frame->image == REPORT_NONE || !frame->has_offset)
+    if (!is_placed(job->report, frame))
         return entry;
     entry.source = job->images[frame->image].file.source;
+    if (is_linked(job->report, frame)) {
+        entry.address = (struct fw_address){frame->address, FW_ADDRESS_LINK};
+        return entry;
+    }
     entry.address.value = frame->offset;
     entry.address.space = frame->space == REPORT_LINKED ? FW_ADDRESS_LINK : FW_ADDRESS_IMAGE;
     if (frame->kind == REPORT_RETURN)
@@ -85,7 +101,7 @@ static bool drop_broken(struct job *job)
         struct image_state *image = &job->images[i];
         size_t count = 0;
         for (size_t k = 0; image->file.source && k < r->frame_count; k++)
-            if (r->frames[k].image == i && r->frames[k].has_offset)
+            if (r->frames[k].image == i && is_placed(r, &r->frames[k]))
                 addresses[count++] = question_of(job, &r->frames[k]).address;
         struct fw_symbols *symbols;
         struct fw_failure why = {0};
@@ -111,9 +127,8 @@ static fw_error look_up(struct job *job, struct fw_failure *why)
     fw_error error = fw_symbolicate_stack(job->stack, job->stack_count, &job->symbols, why);
     if (error == FW_OK || error == FW_ERR_MEMORY || !drop_broken(job))
         return error;
-    return list_frames(job)
-               ? fw_symbolicate_stack(job->stack, job->stack_count, &job->symbols, why)
-               : FW_ERR_MEMORY;
+    return list_frames(job) ? fw_symbolicate_stack(job->stack, job->stack_count, &job->symbols, why)
+                            : FW_ERR_MEMORY;
 }
 
 /* ---- answering ---- */
@@ -151,7 +166,7 @@ static bool add_name(struct job *job, const struct fw_symbol_frame *f, size_t *c
         .column = job->options->columns ? f->column : 0,
         .has_offset = !tail,
         .offset = f->offset,
-        .flags = tail                            ? REPORT_TAIL_CALL
+        .flags = tail                           ? REPORT_TAIL_CALL
                  : f->flags & FW_SYMBOL_INLINED ? REPORT_INLINED
                                                 : 0,
     };
@@ -196,6 +211,23 @@ static size_t resolve(void *context, const struct report *r, uint32_t number,
     return count;
 }
 
+static enum v5_found was_found(void *context, const struct report *r, uint32_t image)
+{
+    const struct job *job = context;
+    (void)r;
+    if (!job->images[image].used)
+        return V5_NOT_ASKED;
+    return job->images[image].file.source ? V5_FOUND : V5_NOT_FOUND;
+}
+
+/* The same report with names; of a request the answer to it. */
+static fw_error write_same(struct job *job, struct report_bytes *out)
+{
+    if (job->report->kind == REPORT_V5)
+        return v5_write_answer(job->report, resolve, was_found, job, out);
+    return report_write(job->report, resolve, job, out);
+}
+
 static fw_error write_form(struct job *job, struct report_bytes *out)
 {
     switch (job->options->form) {
@@ -204,7 +236,7 @@ static fw_error write_form(struct job *job, struct report_bytes *out)
     case FORM_COLLAPSED: return report_to_collapsed(job->report, resolve, job, out);
     case FORM_TEXT: break;
     }
-    return report_write(job->report, resolve, job, out);
+    return write_same(job, out);
 }
 
 static int write_report(struct job *job, FILE *to)
@@ -219,7 +251,7 @@ static int write_report(struct job *job, FILE *to)
     } else if (error != FW_OK || job->no_memory) {
         cli_error("%s", fw_error_text(error != FW_OK ? error : FW_ERR_MEMORY));
         code = CLI_FAILED;
-    } else {
+    } else if (out.size > 0) {
         fwrite(out.data, 1, out.size, to);
     }
     report_bytes_free(&out);
@@ -247,8 +279,8 @@ static void tell_image(const struct report_image *image, const struct image_stat
     image_id_text(image, id);
     fputs("framewalk: ", stderr);
     symbolicate_put(stderr, image->name[0] ? image->name : "an image without a name");
-    fprintf(stderr, "%s%s%s: %zu frame%s without a name: ", id[0] ? " (" : "", id,
-            id[0] ? ")" : "", state->unnamed, state->unnamed == 1 ? "" : "s");
+    fprintf(stderr, "%s%s%s: %zu frame%s without a name: ", id[0] ? " (" : "", id, id[0] ? ")" : "",
+            state->unnamed, state->unnamed == 1 ? "" : "s");
     struct fw_source_info info = {.size = sizeof info};
     if (state->file.source && fw_source_info(state->file.source, &info) == FW_OK) {
         symbolicate_put(stderr, info.debug_path ? info.debug_path : info.path);
@@ -259,10 +291,12 @@ static void tell_image(const struct report_image *image, const struct image_stat
         symbolicate_put(stderr, info.searched);
     } else if (state->failed) {
         symbolicate_put(stderr, state->failed);
+    } else if (!state->used) {
+        fputs("the report does not say where it was loaded", stderr);
     } else {
         fputs("no file was found", stderr);
         const char *looked = state->file.looked ? state->file.looked : "";
-        symbolicate_put(stderr, looked[0] ? ": " : "; --debug says where there are some");
+        symbolicate_put(stderr, looked[0] ? ": " : "");
         symbolicate_put(stderr, looked);
     }
     fputc('\n', stderr);
@@ -283,11 +317,19 @@ static void tell_used(const struct report_image *image, const struct image_state
     fputc('\n', stderr);
 }
 
+/* Neither debug information nor a map: more could be known if there were files. */
+static bool lacks_files(const struct image_state *state)
+{
+    struct fw_source_info info = {.size = sizeof info};
+    return !state->file.source || fw_source_info(state->file.source, &info) != FW_OK ||
+           info.kind == FW_SOURCE_SYMBOLS || info.kind == FW_SOURCE_NOTHING;
+}
+
 /* One line for each image of the program; those of the system only when asked for. */
 static int tell_missing(const struct job *job)
 {
     const struct report *r = job->report;
-    int code = CLI_OK;
+    bool own = false;
     size_t system = 0;
     for (size_t i = 0; i < r->image_count; i++) {
         const struct image_state *state = &job->images[i];
@@ -301,21 +343,20 @@ static int tell_missing(const struct job *job)
             continue;
         }
         tell_image(&r->images[i], state);
-        if (!foreign && !state->file.source)
-            code = CLI_INCOMPLETE;
+        own |= !foreign && lacks_files(state);
     }
     if (system)
-        cli_error("%zu image%s of the system without symbols (--verbose lists %s)", system,
+        cli_error("%zu %simage%s without symbols (--verbose lists %s)", system, own ? "other " : "",
                   system == 1 ? "" : "s", system == 1 ? "it" : "them");
+    if (own && job->options->folder_count == 0)
+        cli_error("--debug PATH names a dSYM, a debug file or a folder of them");
     if (job->ambiguous)
         cli_error("%zu frame%s reached by tail calls of which several ways are possible: none is "
                   "shown",
                   job->ambiguous, job->ambiguous == 1 ? " was" : "s were");
-    if (!r->complete) {
+    if (!r->complete)
         cli_error("the report is not whole: %s", r->note ? r->note : "it breaks off");
-        code = CLI_INCOMPLETE;
-    }
-    return code;
+    return own || !r->complete ? CLI_INCOMPLETE : CLI_OK;
 }
 
 /* ---- the whole ---- */
@@ -324,16 +365,13 @@ static bool find_images(struct job *job, struct fw_symbolicator *symbolicator)
 {
     const struct report *r = job->report;
     job->images = calloc(r->image_count + 1, sizeof *job->images);
-    struct image_files *files = image_files_open(job->options, symbolicator);
     for (size_t i = 0; job->images && i < r->frame_count; i++)
-        if (r->frames[i].image != REPORT_NONE && r->frames[i].has_offset)
+        if (is_placed(r, &r->frames[i]))
             job->images[r->frames[i].image].used = true;
-    for (size_t i = 0; job->images && files && i < r->image_count; i++)
+    for (size_t i = 0; job->images && i < r->image_count; i++)
         if (job->images[i].used)
-            job->images[i].file = image_files_find(files, r, &r->images[i]);
-    bool found = job->images && files;
-    image_files_close(files);
-    return found;
+            job->images[i].file = image_file_find(job->options, symbolicator, r, &r->images[i]);
+    return job->images != NULL;
 }
 
 static int symbolicate(struct job *job, struct fw_symbolicator *symbolicator, FILE *to)
@@ -342,12 +380,13 @@ static int symbolicate(struct job *job, struct fw_symbolicator *symbolicator, FI
     fw_error error = find_images(job, symbolicator) ? look_up(job, &why) : FW_ERR_MEMORY;
     if (error != FW_OK) {
         cli_error("%s", why.message[0] ? why.message : fw_error_text(error));
-        return (int)cli_exit_for(error);
+        return symbolicate_exit_for(error);
     }
     int code = write_report(job, to);
+    if (code != CLI_OK)
+        return code;
     count_unnamed(job);
-    int missing = tell_missing(job);
-    return code == CLI_OK ? missing : code;
+    return tell_missing(job);
 }
 
 static void finish(struct job *job)
@@ -374,11 +413,14 @@ fw_error symbolicate_report(const struct symbolicate_options *options,
     fw_error error = report_read(text, &job.report, &why);
     if (error != FW_OK) {
         cli_error("%s", why.message[0] ? why.message : fw_error_text(error));
-        *code = (int)cli_exit_for(error);
+        *code = symbolicate_exit_for(error);
         return FW_OK;
     }
     bool known = job.report->kind != REPORT_OTHER;
-    if (known)
+    if (job.report->kind == REPORT_V5 && v5_check(job.report, &why) != FW_OK) {
+        cli_error("%s", why.message);
+        *code = CLI_FORMAT;
+    } else if (known)
         *code = symbolicate(&job, symbolicator, to);
     finish(&job);
     return known ? FW_OK : FW_ERR_FORMAT;

@@ -21,8 +21,8 @@ enum swift_flags {
     SW_IS_CONFORMANCE = 64, /* witness of a conformance, see HC, HD, HI, HA, HO, HX */
     SW_IS_NOMINAL = 128,
     SW_IS_EXPANSION = 256, /* a macro expansion */
-    SW_HAS_SLOTS = 1024,   /* a declaration: children are those of enum swift_slot */
     SW_IS_PROTOCOLS = 512, /* an existential type: the metatype of it is .Protocol */
+    SW_HAS_SLOTS = 1024,   /* a declaration: children are those of enum swift_slot */
 };
 
 /* Marks on the operand stack, and pieces of other nodes. */

@@ -334,7 +334,7 @@ struct swift_node *swift_read_conformance(struct swift_parser *p)
         return swift_new_1(p->arena, SW_PACK_CONFORMANCE,
                            swift_pop_list(p, SW_CONFORMANCES, pop_any_conformance));
     case 'c': return record(p, c, swift_pop_conformance(p));
-    case 'n': return record(p, c, swift_pop_nominal(p));
+    case 'n': return record(p, c, swift_pop_type(p));
     case 'o': return record(p, c, swift_pop(p));
     case 'p': return swift_new_1(p->arena, SW_REF_PROTOCOL_MODULE, swift_pop_protocol(p));
     case 'r': return record(p, c, swift_pop_protocol(p));

@@ -52,7 +52,7 @@ static const struct swift_phrase metadata[] = {
     {"C", NOMINAL, "reflection metadata superclass descriptor ", NULL},
     {"D", TYPE, "demangling cache variable for type metadata for ", NULL},
     {"F", TYPE, "reflection metadata field descriptor ", NULL},
-    {"I", NOMINAL, "type metadata instantiation cache for ", NULL},
+    {"I", TYPE, "type metadata instantiation cache for ", NULL},
     {"J", TYPE, "cache variable for noncanonical specialized generic type metadata for ", NULL},
     {"K", ANY, "metadata instantiation cache for ", NULL},
     {"L", TYPE, "lazy cache variable for type metadata for ", NULL},
@@ -69,19 +69,19 @@ static const struct swift_phrase metadata[] = {
     {"f", TYPE, "full type metadata for ", NULL},
     {"g", ANY, "opaque type descriptor accessor for ", NULL},
     {"h", ANY, "opaque type descriptor accessor impl for ", NULL},
-    {"i", NOMINAL, "type metadata instantiation function for ", NULL},
+    {"i", TYPE, "type metadata instantiation function for ", NULL},
     {"j", ANY, "opaque type descriptor accessor key for ", NULL},
     {"k", ANY, "opaque type descriptor accessor var for ", NULL},
-    {"l", NOMINAL, "type metadata singleton initialization cache for ", NULL},
-    {"m", NOMINAL, "metaclass for ", NULL},
-    {"n", NOMINAL, "nominal type descriptor for ", NULL},
-    {"o", NOMINAL, "class metadata base offset for ", NULL},
+    {"l", TYPE, "type metadata singleton initialization cache for ", NULL},
+    {"m", TYPE, "metaclass for ", NULL},
+    {"n", TYPE, "nominal type descriptor for ", NULL},
+    {"o", TYPE, "class metadata base offset for ", NULL},
     {"p", PROTOCOL, "protocol descriptor for ", NULL},
     {"q", ANY, "uniquable ", NULL},
-    {"r", NOMINAL, "type metadata completion function for ", NULL},
-    {"s", NOMINAL, "ObjC resilient class stub for ", NULL},
-    {"t", NOMINAL, "full ObjC resilient class stub for ", NULL},
-    {"u", NOMINAL, "method lookup function for ", NULL},
+    {"r", TYPE, "type metadata completion function for ", NULL},
+    {"s", TYPE, "ObjC resilient class stub for ", NULL},
+    {"t", TYPE, "full ObjC resilient class stub for ", NULL},
+    {"u", TYPE, "method lookup function for ", NULL},
     {"z", TYPE, "flag for loading of canonical specialized generic type metadata for ", NULL},
 };
 
@@ -344,14 +344,13 @@ static struct swift_node *read_key_path_index(struct swift_parser *p, const char
 }
 
 /* Tz, TZ */
-static struct swift_node *read_completion_handler(struct swift_parser *p, bool predefined)
+static struct swift_node *read_completion_handler(struct swift_parser *p, bool checked)
 {
-    bool checked = swift_next_if(p, 'C');
     struct swift_node *flag = swift_index_node(p);
     struct swift_node *signature = swift_pop_kind(p, SW_SIGNATURE);
     struct swift_node *result = swift_pop_type(p), *type = swift_pop_type(p);
     struct swift_node *node = swift_new_3(p->arena, SW_COMPLETION_HANDLER, type, result, flag);
-    swift_say(node, predefined ? "predefined " : checked ? "checked " : "");
+    swift_say(node, checked ? "checked " : "");
     return signature != NULL ? swift_add(p->arena, node, signature) : node;
 }
 

@@ -37,18 +37,11 @@ void swift_print(struct swift_printer *out, const struct swift_node *node);
 void swift_print_joined(struct swift_printer *out, const struct swift_node *list,
                         const char *between);
 
-/*
- * A declaration as the context in front of another one's name. Declarations that read "name in
- * context" cannot stand there: they are returned, to be written behind, and nothing is written.
- */
-const struct swift_node *swift_print_context(struct swift_printer *out,
-                                             const struct swift_node *node);
+/* The parts. False: the kind is not of this part. */
 bool swift_print_declaration(struct swift_printer *out, const struct swift_node *node);
 bool swift_print_type(struct swift_printer *out, const struct swift_node *node);
 bool swift_print_symbol(struct swift_printer *out, const struct swift_node *node);
 void swift_print_specialization(struct swift_printer *out, const struct swift_node *node);
-void swift_print_impl_function(struct swift_printer *out, const struct swift_node *node);
-void swift_print_signature(struct swift_printer *out, const struct swift_node *node);
 /* `labels` may be NULL. */
 void swift_print_function(struct swift_printer *out, const struct swift_node *type,
                           const struct swift_node *labels);

@@ -6,6 +6,13 @@
 
 #include <string.h>
 
+/*
+ * A declaration as the context in front of another one's name. Declarations that read "name in
+ * context" cannot stand there: they are returned, to be written behind, and nothing is written.
+ */
+static const struct swift_node *print_context(struct swift_printer *out,
+                                              const struct swift_node *node);
+
 enum typing { NO_TYPE, AFTER_COLON, AS_FUNCTION };
 
 /* How a declaration reads. */
@@ -182,7 +189,7 @@ static const struct swift_node *print_reading(struct swift_printer *out, const s
     const struct swift_node *context = how->node->kids[SW_IN], *behind = context;
     if (!how->several) {
         size_t before = out->used;
-        behind = swift_print_context(out, context);
+        behind = print_context(out, context);
         if (out->used != before)
             swift_write_words(out, ".");
     }
@@ -197,7 +204,7 @@ static bool print_other(struct swift_printer *out, const struct swift_node *node
     case SW_EXTENSION:
         if (!out->simplified) {
             swift_write_words(out, "(extension in ");
-            swift_print_context(out, node->kids[0]);
+            print_context(out, node->kids[0]);
             swift_write_words(out, "):");
         }
         swift_print(out, node->kids[1]);
@@ -220,8 +227,8 @@ static bool print_other(struct swift_printer *out, const struct swift_node *node
     }
 }
 
-const struct swift_node *swift_print_context(struct swift_printer *out,
-                                             const struct swift_node *node)
+static const struct swift_node *print_context(struct swift_printer *out,
+                                              const struct swift_node *node)
 {
     struct reading how;
     if (!read_declaration(node, out->simplified, &how)) {

@@ -127,7 +127,7 @@ static void print_impl_value(struct swift_printer *out, const struct swift_node 
     }
 }
 
-void swift_print_impl_function(struct swift_printer *out, const struct swift_node *node)
+static void print_impl_function(struct swift_printer *out, const struct swift_node *node)
 {
     struct swift_node *const *kids = node->kids;
     for (uint32_t i = 0; i < kids[0]->count; i++) {
@@ -178,6 +178,11 @@ static void print_params(struct swift_printer *out, const struct swift_node *sig
             return;
         }
         const struct swift_node *value = NULL;
+        if (last - first > out->steps) {
+            out->failed = true;
+            return;
+        }
+        out->steps -= last - first;
         for (uint32_t i = first; i < last; i++) {
             const struct swift_node *marker = signature->kids[i];
             if (marker->kids[0]->index != ((uint64_t)depth << 32 | index))
@@ -193,7 +198,7 @@ static void print_params(struct swift_printer *out, const struct swift_node *sig
     }
 }
 
-void swift_print_signature(struct swift_printer *out, const struct swift_node *node)
+static void print_signature(struct swift_printer *out, const struct swift_node *node)
 {
     uint32_t depths = 0, markers, i;
     while (swift_kind_is(swift_kid(node, depths), SW_COUNT))
@@ -413,7 +418,7 @@ bool swift_print_type(struct swift_printer *out, const struct swift_node *node)
     switch (node->kind) {
     case SW_DIFFERENTIABLE: print_differentiable(out, node); return true;
     case SW_FUNCTION_TYPE: swift_print_function(out, node, NULL); return true;
-    case SW_IMPL_FUNCTION: swift_print_impl_function(out, node); return true;
+    case SW_IMPL_FUNCTION: print_impl_function(out, node); return true;
     case SW_IMPL_VALUE: print_impl_value(out, node); return true;
     case SW_TUPLE:
     case SW_PACK: print_enclosed(out, node); return true;
@@ -425,7 +430,7 @@ bool swift_print_type(struct swift_printer *out, const struct swift_node *node)
     case SW_ASSOC_PATH: swift_print_joined(out, node, "."); return true;
     case SW_COMMA_LIST: swift_print_joined(out, node, ", "); return true;
     case SW_GENERIC_TYPE: print_generic_type(out, node); return true;
-    case SW_SIGNATURE: swift_print_signature(out, node); return true;
+    case SW_SIGNATURE: print_signature(out, node); return true;
     case SW_METATYPE:
     case SW_EXISTENTIAL_METATYPE: print_metatype(out, node); return true;
     case SW_PROTOCOLS:

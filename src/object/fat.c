@@ -146,8 +146,8 @@ fw_error fat_check(const struct object *object, const struct object_choice *choi
                        choice->arch);
 }
 
-fw_error object_slices(const char *path, bool (*each)(void *context, const struct object_slice *),
-                       void *context, struct fw_failure *why)
+fw_error fat_slices(const char *path, bool (*each)(void *context, const struct object_slice *),
+                    void *context, struct fw_failure *why)
 {
     struct object *object;
     fw_error error = object_map_path(path, &object, why);

@@ -22,4 +22,8 @@ fw_error fat_narrow(struct object *object, const struct object_choice *choice,
 fw_error fat_check(const struct object *object, const struct object_choice *choice,
                    struct fw_failure *why);
 
+/* object_slices of one file. */
+fw_error fat_slices(const char *path, bool (*each)(void *context, const struct object_slice *),
+                    void *context, struct fw_failure *why);
+
 #endif

@@ -91,7 +91,8 @@ fw_error object_open_choice(const char *path, const struct object_choice *choice
  * other bundle (its program) and FILE(MEMBER) for a member of an archive. */
 fw_error object_open_path(const char *path, const struct object_choice *choice,
                           struct object **object, struct fw_failure *why);
-/* The slices of a fat file; any other object file is one slice. Stops when `each` returns false. */
+/* The slices of what object_open_path takes: of a fat file, or of all files in a dSYM bundle; any
+ * other object file is one slice. Stops when `each` returns false. */
 fw_error object_slices(const char *path, bool (*each)(void *context, const struct object_slice *),
                        void *context, struct fw_failure *why);
 /* The same for an open descriptor, which stays the caller's; `label` is used in messages. */

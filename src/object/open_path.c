@@ -115,3 +115,51 @@ fw_error object_open_path(const char *path, const struct object_choice *choice,
                            "a folder that is neither a dSYM bundle nor one with a program");
     return open_file(program, NULL, choice, object, why);
 }
+
+struct slices_call {
+    bool (*each)(void *context, const struct object_slice *);
+    void *context;
+    bool over; /* `each` has enough */
+};
+
+static bool pass_slice(void *context, const struct object_slice *slice)
+{
+    struct slices_call *call = context;
+    call->over = !call->each(call->context, slice);
+    return !call->over;
+}
+
+static fw_error dsym_slices(const char *path, struct slices_call *call, struct fw_failure *why)
+{
+    struct bundle_files files;
+    fw_error error = bundle_dsym_files(path, &files, why);
+    if (error != FW_OK)
+        return error;
+    for (size_t i = 0; i < files.count && error == FW_OK && !call->over; i++)
+        error = fat_slices(files.paths[i], pass_slice, call, why);
+    bundle_files_free(&files);
+    return error;
+}
+
+fw_error object_slices(const char *path, bool (*each)(void *context, const struct object_slice *),
+                       void *context, struct fw_failure *why)
+{
+    struct stat status;
+    struct slices_call call = {each, context, false};
+    bool there = stat(path, &status) == 0;
+    if (there && !S_ISDIR(status.st_mode))
+        return fat_slices(path, each, context, why);
+    if (there && bundle_is_dsym(path))
+        return dsym_slices(path, &call, why);
+    char program[PATH_MAX];
+    if (there && bundle_program(path, program, sizeof program))
+        return fat_slices(program, each, context, why);
+    struct object *object; /* a member of an archive; else the error that opening it gives */
+    fw_error error = object_open_path(path, NULL, &object, why);
+    if (error != FW_OK)
+        return error;
+    each(context, &(struct object_slice){object_arch_name(object), object_build_id(object), 0,
+                                         object->file.size});
+    object_close(object);
+    return FW_OK;
+}

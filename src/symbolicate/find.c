@@ -2,8 +2,8 @@
  * Finding the separate debug file of an object; its companions are found in find_companions.c.
  *
  * Order, the first that proves right wins:
- *   1. the object itself, when it has DWARF; of Mach-O images the dSYM, and nothing of what
- * follows;
+ *   1. the object itself, when it has DWARF; of Mach-O images the dSYM, beside the image or in the
+ *      caller's folders, else the object files that it was linked of, and nothing of what follows;
  *   2. .build-id below each folder and below /usr/lib/debug, then .gnu_debuglink beside the object,
  *      in .debug/, and below the folders (object_find_debug_told);
  *   3. any file of the caller's folder trees with the build id, or with the link's name and CRC;
@@ -55,7 +55,8 @@ struct object *finder_try(struct finder *finder, const char *path,
 {
     struct object *candidate;
     struct fw_failure why;
-    fw_error error = object_open(path, &candidate, &why);
+    fw_error error = test->choice ? object_open_path(path, test->choice, &candidate, &why)
+                                  : object_open(path, &candidate, &why);
     if (error == FW_ERR_MEMORY) {
         finder->no_memory = true;
         return NULL;
@@ -130,6 +131,68 @@ struct object *finder_from_servers(struct finder *finder, struct span id,
     return found;
 }
 
+struct by_id {
+    struct finder *finder;
+    const struct candidate_test *test;
+    struct object *found;
+};
+
+static bool try_indexed(void *context, const struct indexed_file *file)
+{
+    struct by_id *search = context;
+    if (file->kind != INDEXED_MAP)
+        search->found = finder_try(search->finder, file->path, search->test);
+    return !search->found && !search->finder->no_memory;
+}
+
+struct object *finder_by_id(struct finder *finder, struct span id,
+                            const struct candidate_test *test)
+{
+    /* A slice of a fat file is chosen by its UUID. */
+    const struct object_choice choice = {.uuid = id};
+    struct candidate_test with_choice = *test;
+    if (object_is_macho(finder->object))
+        with_choice.choice = &choice;
+    struct by_id search = {finder, &with_choice, NULL};
+    finder->no_memory |= !file_index_find(finder->index, id, try_indexed, &search);
+    if (!search.found)
+        file_index_tell(finder->index, note_place, finder);
+    return search.found;
+}
+
+static uint64_t hash_of(const char *text) /* FNV-1a */
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (; *text; text++)
+        hash = (hash ^ (uint8_t)*text) * 0x100000001b3;
+    return hash;
+}
+
+struct object *finder_known(const struct finder *finder, const char *path)
+{
+    uint64_t hash = hash_of(path);
+    for (size_t i = 0; i < finder->opened_count; i++)
+        if (finder->opened[i].hash == hash && strcmp(finder->opened[i].path, path) == 0)
+            return finder->opened[i].object;
+    return NULL;
+}
+
+struct object *finder_remember(struct finder *finder, const char *path, struct object *object)
+{
+    struct opened_file one = {hash_of(path), object ? strdup(path) : NULL, object};
+    if (!object)
+        return NULL;
+    if (!one.path ||
+        !array_room(&finder->opened, &finder->opened_capacity, finder->opened_count, sizeof one)) {
+        free(one.path);
+        object_close(object);
+        finder->no_memory = true;
+        return NULL;
+    }
+    finder->opened[finder->opened_count++] = one;
+    return object;
+}
+
 char *finder_folder(struct finder *finder, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -179,41 +242,35 @@ static struct object *in_usual_places(struct finder *finder)
     return found;
 }
 
-/* False for what is no Mach-O image. */
-static bool find_dsym(struct finder *finder, struct object **found)
+static struct object *find_dsym(struct finder *finder)
 {
-    if (!object_is_macho(finder->object))
-        return false;
-    size_t own = 0; /* the caller's folders: all but the last */
-    while (finder->folders[own + 1])
-        own++;
-    char *system = finder->folders[own];
-    finder->folders[own] = NULL;
     const char *path = finder->path[0] ? finder->path : NULL;
-    fw_error error = object_find_dsym_told(
-        finder->object, path, (const char *const *)finder->folders, note_place, finder, found);
-    finder->folders[own] = system;
+    struct object *found = NULL;
+    fw_error error = object_find_dsym_told(finder->object, path, NULL, note_place, finder, &found);
     finder->no_memory |= error == FW_ERR_MEMORY;
-    if (error == FW_ERR_NOT_FOUND && finder->files.place_count == 0)
+    struct span id = object_build_id(finder->object);
+    const struct candidate_test test = {not_debug_file, NULL, NULL};
+    if (!found && id.size)
+        found = finder_by_id(finder, id, &test);
+    if (!found && id.size == 0)
         finder_note(finder, finder->path, "no UUID by which to know a dSYM");
-    return true;
+    return found;
 }
 
 static struct object *find_debug(struct finder *finder)
 {
-    struct object *found = NULL;
-    if (find_dsym(finder, &found))
-        return found;
-    found = in_usual_places(finder);
+    if (object_is_macho(finder->object))
+        return find_dsym(finder);
+    struct object *found = in_usual_places(finder);
     struct span id = object_build_id(finder->object);
     const char *name;
     uint32_t crc;
-    const struct candidate_test by_id = {not_debug_file, NULL};
-    const struct candidate_test by_link = {not_debug_file, &crc};
+    const struct candidate_test by_id = {not_debug_file, NULL, NULL};
+    const struct candidate_test by_link = {not_debug_file, &crc, NULL};
     if (!found && id.size)
-        found = finder_in_trees(finder, NULL, &by_id);
+        found = finder_by_id(finder, id, &by_id);
     else if (!found && object_debuglink(finder->object, &name, &crc))
-        found = finder_in_trees(finder, name, &by_link);
+        found = finder_by_name(finder, name, &by_link);
     if (!found)
         found = finder_from_servers(finder, id, &by_id);
     return found;
@@ -235,6 +292,17 @@ static bool copy_options(struct finder *finder, const char *path,
     for (size_t i = 0; i < count; i++)
         if (!(finder->folders[i] = strdup(options->folders[i])))
             return false;
+    finder->index = options->index;
+    if (!finder->index) {
+        finder->own_folders = calloc(count + 1, sizeof *finder->own_folders);
+        for (size_t i = 0; finder->own_folders && i < count; i++)
+            finder->own_folders[i] = finder->folders[i];
+        if (finder->own_folders)
+            finder->own_index = file_index_create((const char *const *)finder->own_folders);
+        finder->index = finder->own_index;
+    }
+    if (!finder->index)
+        return false;
     finder->debuginfod = options->debuginfod;
     finder->progress = options->progress;
     finder->context = options->context;
@@ -260,6 +328,8 @@ fw_error debug_files_find(struct object *object, const char *path,
         if (!debug_files_has_dwarf(object))
             finder->files.debug = find_debug(finder);
         struct object *debug = finder->files.debug;
+        if (!debug && object_is_macho(object) && !debug_files_has_dwarf(object))
+            finder->files.parts = finder_has_parts(finder);
         if (debug || debug_files_has_dwarf(object))
             finder_companions(finder, debug ? debug : object,
                               debug ? object_label(debug) : finder->path);
@@ -279,10 +349,12 @@ void debug_files_close(struct debug_files *files)
     if (!files)
         return;
     struct finder *finder = files->finder;
-    for (size_t i = 0; i < finder->dwo_count; i++) {
-        object_close(finder->dwos[i].object);
-        free(finder->dwos[i].path);
+    for (size_t i = 0; i < finder->opened_count; i++) {
+        object_close(finder->opened[i].object);
+        free(finder->opened[i].path);
     }
+    file_index_destroy(finder->own_index);
+    free(finder->own_folders);
     object_close(files->companions.supplementary);
     object_close(files->companions.package);
     object_close(files->debug);
@@ -293,7 +365,7 @@ void debug_files_close(struct debug_files *files)
     for (char **folder = finder->folders; folder && *folder; folder++)
         free(*folder);
     free(finder->folders);
-    free(finder->dwos);
+    free(finder->opened);
     free(files->places);
     free(finder->sysroot);
     free(finder->path);

@@ -11,11 +11,16 @@
 #define SYMBOLICATE_FIND_H
 
 #include "dwarf/dwarf.h"
+#include "object/debug_map.h"
+
+struct file_index;
 
 struct debug_find_options {
     /* NULL-terminated, or NULL. Each is a folder laid out like /usr/lib/debug, or any tree of debug
      * files, which is searched for the build id or the name of the debug link. */
     const char *const *folders;
+    /* Of the same folders; must outlive the files found. NULL: one is made for this search. */
+    struct file_index *index;
     const char *sysroot; /* before /usr/lib/debug and before absolute names in files; or NULL */
     bool debuginfod;     /* ask the servers of DEBUGINFOD_URLS, when it is set */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
@@ -30,7 +35,9 @@ struct debug_place {
 struct debug_files {
     struct object *debug; /* NULL when the object has its own DWARF or nothing was found */
     struct dwarf_companions companions; /* of the debug file, or of the object itself */
-    struct debug_place *places;         /* in the order in which they were looked at */
+    bool parts; /* a Mach-O image without dSYM, of which an object file of its debug map was found:
+                   debug_files_part has the DWARF */
+    struct debug_place *places; /* in the order in which they were looked at */
     size_t place_count;
     struct finder *finder; /* what find_dwo needs */
 };
@@ -43,6 +50,11 @@ struct debug_files {
 fw_error debug_files_find(struct object *object, const char *path,
                           const struct debug_find_options *options, struct debug_files **files,
                           struct fw_failure *why);
+/* An object file of the debug map (convert_options.open_part, with `files` as context): at its
+ * path, beside the image, or below the folders under any tail of its path, since the path is that
+ * of the machine that built it. One of another date than was linked is refused. NULL when there is
+ * none; the object belongs to `files`. From one thread at a time. */
+struct object *debug_files_part(void *files, const struct debug_map_object *entry);
 void debug_files_close(struct debug_files *files);
 
 /* All places but those where a file was found, as one line: "refused A (other build id); none at B,

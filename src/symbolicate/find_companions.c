@@ -10,8 +10,6 @@
  */
 #include "symbolicate/find_internal.h"
 
-#include "base/array.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +75,7 @@ static struct object *find_supplementary(struct finder *finder, struct object *d
     struct span id;
     if (!object_debugaltlink(dwarf, &link, &id) || id.size == 0)
         return NULL;
-    const struct candidate_test test = {not_supplementary, &id};
+    const struct candidate_test test = {not_supplementary, &id, NULL};
     struct object *found = NULL;
     char *real = realpath(path, NULL); /* links in .build-id lead to where the path counts from */
     char *folder = finder_folder(finder, real ? real : path);
@@ -96,7 +94,7 @@ static struct object *find_supplementary(struct finder *finder, struct object *d
     if (!found)
         found = supplementary_in_folders(finder, link, &test);
     if (!found)
-        found = finder_in_trees(finder, NULL, &test);
+        found = finder_by_id(finder, id, &test);
     if (!found)
         found = finder_from_servers(finder, id, &test);
     free(folder);
@@ -128,7 +126,7 @@ static struct object *package_of(struct finder *finder, const char *path, const 
 
 static struct object *find_package(struct finder *finder, const char *path)
 {
-    const struct candidate_test test = {not_package, NULL};
+    const struct candidate_test test = {not_package, NULL, NULL};
     struct object *found = NULL;
     if (finder->path[0])
         found = package_of(finder, finder->path, ".debug", &test);
@@ -184,30 +182,6 @@ static const char *not_dwo(const struct finder *finder, struct object *candidate
     return may_hold_unit(candidate, *wanted) ? NULL : "other unit id";
 }
 
-static uint64_t hash_of(const char *text) /* FNV-1a */
-{
-    uint64_t hash = 0xcbf29ce484222325;
-    for (; *text; text++)
-        hash = (hash ^ (uint8_t)*text) * 0x100000001b3;
-    return hash;
-}
-
-static struct object *remember(struct finder *finder, const char *path, struct object *object)
-{
-    struct opened_dwo dwo = {hash_of(path), object ? strdup(path) : NULL, object};
-    if (!object)
-        return NULL;
-    if (!dwo.path ||
-        !array_room(&finder->dwos, &finder->dwo_capacity, finder->dwo_count, sizeof dwo)) {
-        free(dwo.path);
-        object_close(object);
-        finder->no_memory = true;
-        return NULL;
-    }
-    finder->dwos[finder->dwo_count++] = dwo;
-    return object;
-}
-
 /* One place of a .dwo; several units may share a file. */
 static struct object *dwo_at(struct finder *finder, const struct candidate_test *test,
                              const char *folder, const char *name)
@@ -215,13 +189,9 @@ static struct object *dwo_at(struct finder *finder, const struct candidate_test 
     char *path;
     if (asprintf(&path, "%s%s%s", folder, folder[0] ? "/" : "", name) < 0)
         return NULL;
-    struct object *known = NULL;
-    uint64_t hash = hash_of(path);
-    for (size_t i = 0; i < finder->dwo_count && !known; i++)
-        if (finder->dwos[i].hash == hash && strcmp(finder->dwos[i].path, path) == 0)
-            known = finder->dwos[i].object;
+    struct object *known = finder_known(finder, path);
     if (!known)
-        known = remember(finder, path, finder_try(finder, path, test));
+        known = finder_remember(finder, path, finder_try(finder, path, test));
     else if (test->objection(finder, known, test->context))
         known = NULL;
     free(path);
@@ -232,7 +202,7 @@ static struct object *find_dwo(void *context, const char *comp_dir, const char *
                                uint64_t dwo_id)
 {
     struct finder *finder = context;
-    const struct candidate_test test = {not_dwo, &dwo_id};
+    const struct candidate_test test = {not_dwo, &dwo_id, NULL};
     struct object *found = NULL;
     if (!dwo_name || !dwo_name[0])
         return NULL;

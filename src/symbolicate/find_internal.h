@@ -4,10 +4,11 @@
 #ifndef SYMBOLICATE_FIND_INTERNAL_H
 #define SYMBOLICATE_FIND_INTERNAL_H
 
+#include "symbolicate/file_index.h"
 #include "symbolicate/find.h"
 
-struct opened_dwo {
-    uint64_t hash; /* of the path, to compare first: there may be thousands */
+struct opened_file { /* a .dwo or an object file of the debug map */
+    uint64_t hash;   /* of the path, to compare first: there may be thousands */
     char *path;
     struct object *object;
 };
@@ -18,11 +19,14 @@ struct finder {
     char *path;     /* of the object; "" when it has none */
     char **folders; /* owned, NULL-terminated; the last is SYSROOT/usr/lib/debug */
     char *sysroot;  /* "" when there is none */
+    struct file_index *index, *own_index; /* of the caller's folders; own_index NULL: not ours */
+    char **own_folders;                   /* what own_index was made of; NULL-terminated */
     bool debuginfod;
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
-    struct opened_dwo *dwos; /* each opened once */
-    size_t dwo_count, dwo_capacity, place_capacity;
+    struct opened_file *opened; /* each once */
+    size_t opened_count, opened_capacity, place_capacity;
+    size_t parts_told; /* object files of the debug map that are among the places */
     bool no_memory;
 };
 
@@ -31,6 +35,7 @@ struct candidate_test {
     const char *(*objection)(const struct finder *finder, struct object *candidate,
                              const void *context); /* NULL: it is the one */
     const void *context;
+    const struct object_choice *choice; /* of fat files; NULL: a file of one slice is wanted */
 };
 
 /* find.c: notes a place; `outcome` NULL is "found". */
@@ -49,10 +54,20 @@ struct object *finder_from_servers(struct finder *finder, struct span id,
 /* The folder of a path, without a slash at its end; "." for a bare name. To be freed. */
 char *finder_folder(struct finder *finder, const char *path);
 
-/* find_tree.c: searches the trees of the caller's folders for a file that passes the test; only
- * those with this file name when `name` is not NULL. */
-struct object *finder_in_trees(struct finder *finder, const char *name,
-                               const struct candidate_test *test);
+/* Searches the trees of the caller's folders for a file of this identity that passes the test. */
+struct object *finder_by_id(struct finder *finder, struct span id,
+                            const struct candidate_test *test);
+/* find_tree.c: the same for a file name. */
+struct object *finder_by_name(struct finder *finder, const char *name,
+                              const struct candidate_test *test);
+
+/* Files that stay open, by path; finder_remember owns the object from then on, which may be NULL.
+ */
+struct object *finder_known(const struct finder *finder, const char *path);
+struct object *finder_remember(struct finder *finder, const char *path, struct object *object);
+
+/* find_parts.c: whether any object file of the image's debug map is to be had. */
+bool finder_has_parts(struct finder *finder);
 
 /* find_companions.c: fills in finder->files.companions. `dwarf` holds the DWARF and lies at `path`.
  */

@@ -1,5 +1,6 @@
 /*
- * Searching folder trees for a debug file, whatever it is called.
+ * Searching folder trees for a debug file of one name, which has no identity by which the index of
+ * the trees would know it.
  *
  * Bounded: DEPTH folders deep, FILES files in all. Symbolic links to folders are not followed, so
  * there are no circles. Only the headers of a file are read, and most files are told by their first
@@ -17,7 +18,7 @@ enum { DEPTH = 16, FILES = 50000 };
 
 struct tree {
     struct finder *finder;
-    const char *name; /* the file name that is wanted; NULL: any */
+    const char *name; /* the file name that is wanted */
     const struct candidate_test *test;
     struct object *found;
     size_t files;
@@ -50,7 +51,7 @@ static void visit(struct tree *tree, const char *folder, const struct dirent *en
     if (lstat(path, &status) == 0) {
         if (S_ISDIR(status.st_mode))
             search(tree, path, depth + 1);
-        else if (!tree->name || strcmp(entry->d_name, tree->name) == 0)
+        else if (strcmp(entry->d_name, tree->name) == 0)
             look_at(tree, path); /* refuses what is no regular file */
     }
     free(path);
@@ -69,8 +70,8 @@ static void search(struct tree *tree, const char *folder, unsigned depth)
     closedir(dir);
 }
 
-struct object *finder_in_trees(struct finder *finder, const char *name,
-                               const struct candidate_test *test)
+struct object *finder_by_name(struct finder *finder, const char *name,
+                              const struct candidate_test *test)
 {
     struct tree tree = {.finder = finder, .name = name, .test = test};
     /* The last folder is the system's, whose layout is known. */
@@ -78,7 +79,7 @@ struct object *finder_in_trees(struct finder *finder, const char *name,
         tree.files = 0;
         search(&tree, *folder, 0);
         char outcome[96];
-        snprintf(outcome, sizeof outcome, "none of %zu files%s", tree.files,
+        snprintf(outcome, sizeof outcome, "none of %zu files of that name%s", tree.files,
                  tree.files < FILES ? "" : ", where the search ended");
         if (!tree.found)
             finder_note(finder, *folder, outcome);

@@ -7,15 +7,24 @@
  */
 #include "symbolicate/internal.h"
 
+#include "object/debug_sections.h"
 #include "object/object.h"
 #include "symbolicate/find.h"
+#include "symbolicate/identity.h"
 #include "symmap/convert.h"
+#include "symmap/import.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { FEW_ADDRESSES = 256, ASKED_MANY = 4096 };
+/* However few addresses a small map is for, it costs a look at every unit: it counts as many. Once
+ * so much was asked for, small maps have cost about what the whole one does. */
+enum { FEW_ADDRESSES = 256, ASKED_AT_LEAST = 512, ASKED_MANY = 4096 };
 
 static fw_error fail(struct fw_failure *why, fw_error code, const char *path, const char *text)
 {
@@ -26,14 +35,19 @@ static fw_error fail(struct fw_failure *why, fw_error code, const char *path, co
     return code;
 }
 
-static bool is_map(const char *path)
+enum map_kind { NO_MAP = 0, OWN_MAP, FOREIGN_MAP /* GSYM, Breakpad text */ };
+
+static enum map_kind map_kind(const char *path)
 {
-    char magic[8] = {0};
+    uint8_t start[64];
     FILE *file = fopen(path, "rbe");
-    size_t got = file ? fread(magic, 1, sizeof magic, file) : 0;
+    size_t got = file ? fread(start, 1, sizeof start, file) : 0;
     if (file)
         fclose(file);
-    return got == sizeof magic && memcmp(magic, SYMMAP_MAGIC, sizeof magic) == 0;
+    struct span bytes = {start, got};
+    if (got >= 8 && memcmp(start, SYMMAP_MAGIC, 8) == 0)
+        return OWN_MAP;
+    return import_is_gsym(bytes) || import_is_breakpad(bytes) ? FOREIGN_MAP : NO_MAP;
 }
 
 static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
@@ -43,10 +57,32 @@ static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
         memcpy(s->id, id, s->id_size);
 }
 
-static fw_error open_map(struct fw_source *s, struct fw_failure *why)
+/* Made into a map of our own, in memory. */
+static fw_error import_file(struct fw_source *s, struct symmap **map, struct fw_failure *why)
+{
+    int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    void *mapped = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        mapped = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (mapped == MAP_FAILED)
+        return fail(why, FW_ERR_SYSTEM, s->path, "cannot be read");
+    struct span bytes = {mapped, (size_t)status.st_size};
+    size_t size;
+    fw_error error = import_map(bytes, s->path, &s->map_bytes, &size, why);
+    munmap(mapped, bytes.size);
+    if (error == FW_OK)
+        error = symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, map, why);
+    return error;
+}
+
+static fw_error open_map(struct fw_source *s, enum map_kind kind, struct fw_failure *why)
 {
     struct symmap *map;
-    fw_error error = symmap_open(s->path, &map, why);
+    fw_error error =
+        kind == FOREIGN_MAP ? import_file(s, &map, why) : symmap_open(s->path, &map, why);
     if (error != FW_OK)
         return error;
     const struct symmap_identity *identity = symmap_identity(map);
@@ -58,12 +94,28 @@ static fw_error open_map(struct fw_source *s, struct fw_failure *why)
     return FW_OK;
 }
 
+static fw_error no_memory(const struct fw_source *s, struct fw_failure *why)
+{
+    return fail(why, FW_ERR_MEMORY, s->path, fw_error_text(FW_ERR_MEMORY));
+}
+
+static bool add_searched(struct fw_source *s, const char *story)
+{
+    char *both;
+    if (asprintf(&both, "%s%s%s", s->searched, s->searched[0] && story[0] ? "; " : "", story) < 0)
+        return false;
+    free(s->searched);
+    s->searched = both;
+    return true;
+}
+
 /* What goes with the object, found in the places that the options name. */
 static fw_error find_files(struct fw_source *s, struct fw_failure *why)
 {
     const struct fw_symbolicator_options *o = &s->symbolicator->options;
     struct debug_find_options options = {
         .folders = (const char *const *)s->symbolicator->folders,
+        .index = s->symbolicator->index,
         .sysroot = s->symbolicator->sysroot,
         .debuginfod = !o->no_debuginfod,
         .progress = o->progress,
@@ -73,37 +125,152 @@ static fw_error find_files(struct fw_source *s, struct fw_failure *why)
     if (error != FW_OK)
         return error;
     char *story = debug_files_story(s->files);
-    free(s->searched);
-    s->searched = story;
+    bool good = story && add_searched(s, story);
+    free(story);
     s->debug = s->files->debug;
     if (s->debug)
         s->debug_path = strdup(object_label(s->debug));
-    return story && (!s->debug || s->debug_path)
-               ? FW_OK
-               : fail(why, FW_ERR_MEMORY, s->path, fw_error_text(FW_ERR_MEMORY));
+    return good && (!s->debug || s->debug_path) ? FW_OK : no_memory(s, why);
 }
 
-static fw_error open_object(struct fw_source *s, const struct fw_source_request *request,
+static bool has_dwarf(const struct fw_source *s)
+{
+    return debug_files_has_dwarf(s->object) || (s->debug && debug_files_has_dwarf(s->debug)) ||
+           (s->files && s->files->parts);
+}
+
+static fw_error open_object(struct fw_source *s, const struct object_choice *choice,
                             struct fw_failure *why)
 {
-    fw_error error = object_open(s->path, &s->object, why);
+    fw_error error = object_open_path(s->path, choice, &s->object, why);
     if (error != FW_OK)
         return error;
-    (void)request;
+    if (object_type(s->object) == OBJECT_CORE)
+        return fail(why, FW_ERR_FORMAT, s->path,
+                    "a core file: `framewalk dump` shows its stacks; addresses are looked up in "
+                    "the program itself");
     struct span id = object_build_id(s->object);
     take_identity(s, id.data, id.size);
+    snprintf(s->arch, sizeof s->arch, "%s", object_arch_name(s->object));
     s->base = object_base(s->object);
     if (!s->symbolicator->options.no_separate)
         error = find_files(s, why);
-    bool dwarf = debug_files_has_dwarf(s->object) || (s->debug && debug_files_has_dwarf(s->debug));
-    s->kind = dwarf ? FW_SOURCE_DWARF : FW_SOURCE_SYMBOLS;
+    s->kind = has_dwarf(s) ? FW_SOURCE_DWARF : FW_SOURCE_SYMBOLS;
+    /* Now, for later it may be asked by many threads. */
+    if (error == FW_OK)
+        error = object_code_ranges(s->object, &s->code, &s->code_count);
     return error;
 }
 
-static bool wanted_identity(const struct fw_source *s, const struct fw_source_request *request)
+/* Is the map what was asked for? */
+static fw_error check_map(const struct fw_source *s, const struct object_choice *choice,
+                          struct fw_failure *why)
 {
-    return !request->id || (request->id_size == s->id_size &&
-                            (s->id_size == 0 || memcmp(request->id, s->id, s->id_size) == 0));
+    char has[2 * sizeof s->id + 1], wanted[2 * sizeof s->id + 1];
+    struct span id = {s->id, s->id_size};
+    bool by_id = choice->uuid.size > 0;
+    if (by_id ? id.size == choice->uuid.size && memcmp(id.data, choice->uuid.data, id.size) == 0
+              : !choice->arch || !s->arch[0] || strcmp(choice->arch, s->arch) == 0)
+        return FW_OK;
+    identity_hex(id, has, sizeof has);
+    identity_hex(choice->uuid, wanted, sizeof wanted);
+    if (why) {
+        *why = (struct fw_failure){.code = FW_ERR_NOT_FOUND};
+        snprintf(why->message, sizeof why->message, "%s: %s %.40s, not %.40s", s->path,
+                 by_id ? "has the id" : "is", by_id ? has : s->arch, by_id ? wanted : choice->arch);
+    }
+    return FW_ERR_NOT_FOUND;
+}
+
+/* The file at s->path, if it is what the choice says. */
+static fw_error open_path(struct fw_source *s, const struct object_choice *choice,
+                          struct fw_failure *why)
+{
+    enum map_kind kind = map_kind(s->path);
+    if (kind == NO_MAP)
+        return open_object(s, choice, why);
+    fw_error error = open_map(s, kind, why);
+    return error == FW_OK ? check_map(s, choice, why) : error;
+}
+
+/* Puts the source back to before anything was opened. */
+static void forget(struct fw_source *s)
+{
+    symmap_close(atomic_exchange(&s->map, NULL));
+    free(s->map_bytes);
+    s->map_bytes = NULL;
+    debug_files_close(s->files);
+    object_close(s->object);
+    free(s->debug_path);
+    s->files = NULL;
+    s->object = s->debug = NULL;
+    s->code = NULL;
+    s->code_count = 0;
+    s->debug_path = NULL;
+    s->id_size = 0;
+    s->arch[0] = 0;
+}
+
+/* `before` is what speaks against the path that was given; "" when none was. */
+static fw_error open_identity(struct fw_source *s, const struct object_choice *choice,
+                              const char *before, struct fw_failure *why)
+{
+    struct identified found;
+    if (!identity_find(s->symbolicator, choice->uuid, &found))
+        return no_memory(s, why);
+    fw_error error = FW_OK;
+    if (!found.path) {
+        char hex[2 * sizeof s->id + 1];
+        identity_hex(choice->uuid, hex, sizeof hex);
+        if (why) {
+            *why = (struct fw_failure){.code = FW_ERR_NOT_FOUND};
+            snprintf(why->message, sizeof why->message, "%s%sno file with the id %s: %s", before,
+                     before[0] ? "; " : "", hex, found.story);
+        }
+        error = FW_ERR_NOT_FOUND;
+    } else {
+        forget(s);
+        free(s->path);
+        s->path = found.path;
+        found.path = NULL;
+        error = add_searched(s, before) ? open_path(s, choice, why) : no_memory(s, why);
+    }
+    free(found.path);
+    free(found.story);
+    return error;
+}
+
+static fw_error open_source(struct fw_source *s, const struct fw_source_request *request,
+                            struct fw_failure *why)
+{
+    const struct object_choice choice = {.arch = request->arch,
+                                         .uuid = {request->id, request->id ? request->id_size : 0}};
+    struct fw_failure own = {0};
+    if (!request->path && choice.uuid.size == 0)
+        return fail(why, FW_ERR_ARGUMENT, NULL, "neither a path nor an id to look for");
+    if (!request->path)
+        return open_identity(s, &choice, "", why);
+    fw_error error = open_path(s, &choice, &own);
+    if (error == FW_ERR_NOT_FOUND && choice.uuid.size)
+        return open_identity(s, &choice, own.message, why);
+    if (why)
+        *why = own;
+    return error;
+}
+
+/* A thread that is cancelled must not leave with the lock, or with files half written. */
+static int lock(struct fw_source *source)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_mutex_lock(&source->lock);
+    return state;
+}
+
+static void unlock(struct fw_source *source, int state)
+{
+    pthread_mutex_unlock(&source->lock);
+    pthread_setcancelstate(state, NULL);
 }
 
 fw_error fw_source_open(struct fw_symbolicator *symbolicator,
@@ -111,21 +278,25 @@ fw_error fw_source_open(struct fw_symbolicator *symbolicator,
                         struct fw_failure *why)
 {
     *source = NULL;
-    if (request->size != sizeof *request)
-        return fail(why, FW_ERR_UNSUPPORTED, request->path, "request of another version");
+    struct fw_source_request taken;
+    fw_error error = take_sized(&taken, sizeof taken, request);
+    if (error != FW_OK)
+        return fail(why, error, "request", "its size or contents are of another version");
     struct fw_source *s = calloc(1, sizeof *s);
     if (!s)
-        return fail(why, FW_ERR_MEMORY, request->path, fw_error_text(FW_ERR_MEMORY));
+        return fail(why, FW_ERR_MEMORY, taken.path, fw_error_text(FW_ERR_MEMORY));
     s->symbolicator = symbolicator;
     pthread_mutex_init(&s->lock, NULL);
-    s->path = strdup(request->path ? request->path : "");
+    if (why)
+        why->code = FW_OK;
+    int state = lock(s);
+    s->path = strdup(taken.path ? taken.path : "");
     s->searched = strdup("");
-    fw_error error = FW_ERR_MEMORY;
-    if (s->path && s->searched)
-        error = is_map(s->path) ? open_map(s, why) : open_object(s, request, why);
-    if (error == FW_OK && !wanted_identity(s, request))
-        error = fail(why, FW_ERR_CORRUPT, s->path, "another build id than asked for");
+    error = s->path && s->searched ? open_source(s, &taken, why) : no_memory(s, why);
+    unlock(s, state);
     if (error != FW_OK) {
+        if (why && why->code != error)
+            fail(why, error, s->path, fw_error_text(error));
         fw_source_close(s);
         return error;
     }
@@ -150,10 +321,11 @@ void fw_source_close(struct fw_source *source)
 
 fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *info)
 {
-    if (info->size != sizeof *info)
-        return FW_ERR_UNSUPPORTED;
-    *info = (struct fw_source_info){
-        .size = sizeof *info,
+    size_t size = info->size;
+    if (size <= sizeof size || size > SIZED_MAX)
+        return FW_ERR_ARGUMENT;
+    const struct fw_source_info all = {
+        .size = size,
         .kind = source->kind,
         .path = source->path,
         .debug_path = source->debug_path,
@@ -163,13 +335,15 @@ fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *i
         .base = source->base,
         .searched = source->searched,
     };
+    memset(info, 0, size);
+    memcpy(info, &all, size < sizeof all ? size : sizeof all);
     return FW_OK;
 }
 
 /* Under the lock from here on. */
 
 static fw_error convert(struct fw_source *s, const uint64_t *only, size_t count, uint8_t **bytes,
-                        size_t *size, struct fw_failure *why)
+                        size_t *size, struct convert_report *report, struct fw_failure *why)
 {
     const struct fw_symbolicator_options *o = &s->symbolicator->options;
     struct convert_options options = {.threads = o->threads,
@@ -177,10 +351,13 @@ static fw_error convert(struct fw_source *s, const uint64_t *only, size_t count,
                                       .calls = true,
                                       .only = only,
                                       .only_count = count,
+                                      .open_part =
+                                          s->files && s->files->parts ? debug_files_part : NULL,
+                                      .part_context = s->files,
                                       .progress = o->progress,
                                       .context = o->progress_context};
     return symmap_convert(s->object, s->debug, s->files ? &s->files->companions : NULL, &options,
-                          bytes, size, NULL, why);
+                          bytes, size, report, why);
 }
 
 /* The standing map, when there is one or the cache has it. */
@@ -197,16 +374,31 @@ static struct symmap *standing_map(struct fw_source *s)
     return map;
 }
 
+/* Whether the debug information had all that it refers to: else a later run may find more. */
+static bool is_complete(struct fw_source *s, const struct convert_report *report)
+{
+    const char *link;
+    struct span id;
+    bool wants = object_debugaltlink(s->debug ? s->debug : s->object, &link, &id);
+    return report->dwarf.count[DWARF_PROBLEM_SPLIT] == 0 && report->parts_missing == 0 &&
+           (!wants || (s->files && s->files->companions.supplementary));
+}
+
 static fw_error convert_whole(struct fw_source *s, struct symmap **map, struct fw_failure *why)
 {
     size_t size;
-    fw_error error = convert(s, NULL, 0, &s->map_bytes, &size, why);
+    uint8_t *bytes;
+    struct convert_report report;
+    fw_error error = convert(s, NULL, 0, &bytes, &size, &report, why);
     if (error != FW_OK)
         return error;
-    error = symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, map, why);
-    if (error != FW_OK)
+    error = symmap_open_bytes((struct span){bytes, size}, true, s->path, map, why);
+    if (error != FW_OK) {
+        free(bytes);
         return error;
-    char *path = s->kind == FW_SOURCE_DWARF ? cache_path(s) : NULL;
+    }
+    s->map_bytes = bytes;
+    char *path = is_complete(s, &report) ? cache_path(s) : NULL;
     if (path)
         cache_keep(s->symbolicator, path, s->map_bytes, size);
     free(path);
@@ -219,10 +411,10 @@ fw_error source_whole_map(struct fw_source *source, struct symmap **map, struct 
     *map = atomic_load(&source->map);
     if (*map)
         return FW_OK;
-    pthread_mutex_lock(&source->lock);
+    int state = lock(source);
     *map = standing_map(source);
     fw_error error = *map ? FW_OK : convert_whole(source, map, why);
-    pthread_mutex_unlock(&source->lock);
+    unlock(source, state);
     return error;
 }
 
@@ -230,14 +422,14 @@ static fw_error small_map(struct fw_source *s, const uint64_t *addresses, size_t
                           struct symmap **map, uint8_t **bytes, struct fw_failure *why)
 {
     size_t size;
-    fw_error error = convert(s, addresses, count, bytes, &size, why);
+    fw_error error = convert(s, addresses, count, bytes, &size, NULL, why);
     if (error == FW_OK)
         error = symmap_open_bytes((struct span){*bytes, size}, true, s->path, map, why);
     if (error != FW_OK) {
         free(*bytes);
         *bytes = NULL;
     }
-    s->asked += count;
+    s->asked += count > ASKED_AT_LEAST ? count : ASKED_AT_LEAST;
     return error;
 }
 
@@ -248,13 +440,13 @@ fw_error source_map_for(struct fw_source *source, const uint64_t *addresses, siz
     *map = atomic_load(&source->map);
     if (*map)
         return FW_OK;
-    pthread_mutex_lock(&source->lock);
+    int state = lock(source);
     fw_error error = FW_OK;
     *map = standing_map(source);
-    if (!*map && count <= FEW_ADDRESSES && source->asked + count <= ASKED_MANY)
+    if (!*map && count <= FEW_ADDRESSES && source->asked < ASKED_MANY)
         error = small_map(source, addresses, count, map, bytes, why);
     else if (!*map)
         error = convert_whole(source, map, why);
-    pthread_mutex_unlock(&source->lock);
+    unlock(source, state);
     return error;
 }

@@ -1,7 +1,9 @@
-/* The symbolicator: its options, and nothing that changes after it is made. */
+/* The symbolicator: its options, and nothing that changes after it is made. And how structs grow.
+ */
 #include "symbolicate/internal.h"
 
 #include "object/codecs.h"
+#include "symbolicate/file_index.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,21 @@ static pthread_once_t codecs_once = PTHREAD_ONCE_INIT;
 static void set_codecs(void)
 {
     object_set_codecs(&object_codecs_all);
+}
+
+fw_error take_sized(void *to, size_t size, const void *from)
+{
+    size_t given;
+    memcpy(&given, from, sizeof given);
+    if (given <= sizeof given || given > SIZED_MAX)
+        return FW_ERR_ARGUMENT;
+    for (size_t i = size; i < given; i++)
+        if (((const unsigned char *)from)[i])
+            return FW_ERR_UNSUPPORTED;
+    memset(to, 0, size);
+    memcpy(to, from, given < size ? given : size);
+    memcpy(to, &size, sizeof size);
+    return FW_OK;
 }
 
 static bool copy_folders(struct fw_symbolicator *s, const char *const *folders)
@@ -45,6 +62,9 @@ static bool copy_options(struct fw_symbolicator *s)
     s->sysroot = o->sysroot ? strdup(o->sysroot) : NULL;
     if (!s->cache_folder || (o->sysroot && !s->sysroot) || !copy_folders(s, o->debug_folders))
         return false;
+    s->index = file_index_create((const char *const *)s->folders);
+    if (!s->index)
+        return false;
     o->cache_folder = s->cache_folder;
     o->sysroot = s->sysroot;
     o->debug_folders = (const char *const *)s->folders;
@@ -57,14 +77,15 @@ fw_error fw_symbolicator_create(const struct fw_symbolicator_options *options,
                                 struct fw_symbolicator **symbolicator)
 {
     *symbolicator = NULL;
-    if (options && options->size != sizeof *options)
-        return FW_ERR_UNSUPPORTED;
+    struct fw_symbolicator_options given = {.size = sizeof given};
+    fw_error error = options ? take_sized(&given, sizeof given, options) : FW_OK;
+    if (error != FW_OK)
+        return error;
     pthread_once(&codecs_once, set_codecs);
     struct fw_symbolicator *s = calloc(1, sizeof *s);
     if (!s)
         return FW_ERR_MEMORY;
-    if (options)
-        s->options = *options;
+    s->options = given;
     if (!copy_options(s)) {
         fw_symbolicator_destroy(s);
         return FW_ERR_MEMORY;
@@ -77,6 +98,7 @@ void fw_symbolicator_destroy(struct fw_symbolicator *symbolicator)
 {
     if (!symbolicator)
         return;
+    file_index_destroy(symbolicator->index);
     for (size_t i = 0; symbolicator->folders && symbolicator->folders[i]; i++)
         free(symbolicator->folders[i]);
     free(symbolicator->folders);

@@ -3,10 +3,11 @@
  * that nobody has taken; then one map is built of all of them. Results stand at the number of their
  * unit, so that what comes out does not depend on which thread was faster.
  */
-#include "symmap/convert.h"
-#include "dwarf/load.h"
+#include "symmap/convert_internal.h"
 
+#include "dwarf/load.h"
 #include "symmap/symbol_list.h"
+#include "symmap/text_hash.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,6 +30,7 @@ struct job {
     _Atomic size_t next;
     _Atomic uint64_t bytes_done;
     _Atomic int error; /* the first fw_error of any worker */
+    struct convert_producer producer;
 };
 
 struct worker {
@@ -36,23 +38,39 @@ struct worker {
     pthread_t thread;
     bool started, reports; /* the calling thread's one shows progress */
     struct dwarf_problems problems;
+    struct convert_producer producer;
 };
 
-static void add_problem(struct dwarf_problems *all, enum dwarf_problem kind, uint64_t count,
-                        const struct fw_failure *first)
+void convert_add_problem(struct dwarf_problems *all, enum dwarf_problem kind, uint64_t count,
+                         const struct fw_failure *first)
 {
     if (count && (all->count[kind] == 0 || first->place < all->first[kind].place))
         all->first[kind] = *first;
     all->count[kind] += count;
 }
 
-static fw_error read_unit(struct job *job, size_t number, struct arena *scratch,
-                          struct code_unit *code, struct dwarf_problems *problems)
+void convert_add_problems(struct dwarf_problems *all, const struct dwarf_problems *more)
+{
+    for (int kind = 0; kind < DWARF_PROBLEM_COUNT; kind++)
+        convert_add_problem(all, (enum dwarf_problem)kind, more->count[kind], &more->first[kind]);
+}
+
+void convert_producer_take(struct convert_producer *producer, size_t number, const char *name)
+{
+    if (name && name[0] && (!producer->name || number < producer->unit))
+        *producer = (struct convert_producer){name, number};
+}
+
+fw_error convert_unit(const struct dwarf *dwarf, size_t number, const struct dwarf_options *read,
+                      const struct flatten_options *flatten, struct arena *scratch,
+                      struct code_unit *code, struct convert_producer *producer,
+                      struct dwarf_problems *problems)
 {
     struct dwarf_unit unit;
-    fw_error error = dwarf_unit_read(job->dwarf, number, &job->read, scratch, &unit, problems);
+    fw_error error = dwarf_unit_read(dwarf, number, read, scratch, &unit, problems);
     if (error != FW_OK)
         return error;
+    convert_producer_take(producer, number, unit.producer);
     struct dwarf_lines lines = {0};
     if (unit.has_lines) {
         struct fw_failure why = {0};
@@ -60,11 +78,11 @@ static fw_error read_unit(struct job *job, size_t number, struct arena *scratch,
         if (error == FW_ERR_MEMORY)
             return error;
         if (why.code != FW_OK)
-            add_problem(problems, DWARF_PROBLEM_LINE, 1, &why);
+            convert_add_problem(problems, DWARF_PROBLEM_LINE, 1, &why);
     }
     if (unit.function_count == 0 && lines.row_count == 0)
         return FW_OK;
-    return code_flatten(&unit, &lines, &job->flatten, scratch, code);
+    return code_flatten(&unit, &lines, flatten, scratch, code);
 }
 
 static void *work(void *context)
@@ -79,7 +97,8 @@ static void *work(void *context)
             break;
         size_t number = job->chosen ? job->chosen[i] : i;
         arena_reset(&scratch);
-        fw_error error = read_unit(job, number, &scratch, &job->units[i], &w->problems);
+        fw_error error = convert_unit(job->dwarf, number, &job->read, &job->flatten, &scratch,
+                                      &job->units[i], &w->producer, &w->problems);
         if (error != FW_OK) {
             int none = FW_OK;
             atomic_compare_exchange_strong(&job->error, &none, (int)error);
@@ -95,7 +114,7 @@ static void *work(void *context)
     return NULL;
 }
 
-static unsigned thread_count(unsigned wanted, size_t units)
+unsigned convert_threads(unsigned wanted, size_t units)
 {
     long processors = wanted ? (long)wanted : sysconf(_SC_NPROCESSORS_ONLN);
     unsigned threads = processors > 0 ? (unsigned)processors : 1;
@@ -121,9 +140,8 @@ static fw_error read_units(struct job *job, unsigned threads, struct dwarf_probl
     for (unsigned i = 0; i < threads; i++) {
         if (workers[i].started)
             pthread_join(workers[i].thread, NULL);
-        for (int kind = 0; kind < DWARF_PROBLEM_COUNT; kind++)
-            add_problem(problems, (enum dwarf_problem)kind, workers[i].problems.count[kind],
-                        &workers[i].problems.first[kind]);
+        convert_add_problems(problems, &workers[i].problems);
+        convert_producer_take(&job->producer, workers[i].producer.unit, workers[i].producer.name);
     }
     free(workers);
     return (fw_error)atomic_load(&job->error);
@@ -201,7 +219,7 @@ static fw_error read_dwarf(struct object *code, const struct dwarf *dwarf,
     for (size_t i = 0; error == FW_OK && i < job->count; i++)
         job->bytes += dwarf_unit_header(dwarf, chosen ? chosen[i] : i)->size;
     if (error == FW_OK)
-        error = read_units(job, thread_count(options->threads, job->count), &report->dwarf);
+        error = read_units(job, convert_threads(options->threads, job->count), &report->dwarf);
     free(chosen);
     job->chosen = NULL;
     return error;
@@ -219,31 +237,49 @@ static void keep_symbols(struct symbol_list *symbols, const struct convert_optio
     symbols->count = kept;
 }
 
-static void fill_identity(struct symmap_identity *identity, struct object *object)
+static void fill_identity(struct symmap_identity *identity, struct object *object,
+                          const struct convert_producer *producer)
 {
     struct span id = object_build_id(object);
     if (id.size > sizeof identity->id)
         id.size = sizeof identity->id;
     if (id.size) {
         memcpy(identity->id, id.data, id.size);
-        identity->id_kind = SYMMAP_ID_BUILD_ID;
+        identity->id_kind = object_is_macho(object) ? SYMMAP_ID_UUID : SYMMAP_ID_BUILD_ID;
     }
     identity->id_size = (uint32_t)id.size;
+    if (!id.size && text_hash(object, identity->id)) {
+        identity->id_kind = SYMMAP_ID_TEXT_HASH;
+        identity->id_size = TEXT_HASH_SIZE;
+    }
     identity->base = object_base(object);
+    snprintf(identity->arch, sizeof identity->arch, "%s", object_arch_name(object));
     const char *label = object_label(object), *slash = strrchr(label, '/');
     identity->object = slash ? slash + 1 : label;
-    identity->producer = "";
-    identity->converter = "framewalk";
+    identity->producer = producer->name ? producer->name : "";
+    identity->converter = "framewalk " FW_VERSION;
 }
 
-static void count_rows(const struct job *job, struct convert_report *report)
+/* By functions: of a moved unit only a part was linked. */
+static void count_rows(const struct code_unit *units, size_t count, struct convert_report *report)
 {
+<<<<<<< HEAD
     report->units = job->count;
     for (size_t i = 0; job->units && i < job->count; i++) { /* NULL: memory ran out */
         report->functions += job->units[i].function_count;
         report->rows += job->units[i].row_count;
         report->inlined_calls += job->units[i].context_count;
         report->calls += job->units[i].call_count;
+=======
+    for (size_t i = 0; i < count; i++) {
+        report->functions += units[i].function_count;
+        for (size_t k = 0; k < units[i].function_count; k++) {
+            const struct code_function *f = &units[i].functions[k];
+            report->rows += f->row_count;
+            report->inlined_calls += f->context_count;
+            report->calls += f->call_count;
+        }
+>>>>>>> main
     }
 }
 
@@ -258,6 +294,54 @@ static void inflate(struct object *source, const struct dwarf_companions *compan
         dwarf_sections_load(companions->package, true, threads);
 }
 
+/* All that is known of an image, before it becomes a map. */
+struct input {
+    struct job job;          /* of one debug file */
+    struct parts_code parts; /* of many object files */
+    struct code_unit *list;  /* all units of all parts: copies, which own nothing; or NULL */
+    const struct code_unit *units;
+    size_t unit_count;
+    const struct convert_producer *producer;
+};
+
+static fw_error list_parts(struct input *input)
+{
+    const struct parts_code *parts = &input->parts;
+    for (size_t i = 0; i < parts->part_count; i++)
+        input->unit_count += parts->parts[i].count;
+    input->list = malloc((input->unit_count + 1) * sizeof *input->list);
+    if (!input->list)
+        return FW_ERR_MEMORY;
+    struct code_unit *to = input->list;
+    for (size_t i = 0; i < parts->part_count; i++)
+        for (size_t k = 0; k < parts->parts[i].count; k++)
+            *to++ = parts->parts[i].units[k];
+    input->units = input->list;
+    input->producer = &parts->producer;
+    return FW_OK;
+}
+
+/* Without DWARF of its own: the object files that it was linked of, or nothing but symbols. */
+static fw_error read_parts(struct object *object, const struct convert_options *options,
+                           struct input *input, struct convert_report *report)
+{
+    fw_error error = FW_ERR_NOT_FOUND;
+    if (options->open_part)
+        error = convert_parts(object, options, &input->parts, report);
+    if (error == FW_ERR_NOT_FOUND)
+        return FW_OK;
+    return error == FW_OK ? list_parts(input) : error;
+}
+
+static void input_free(struct input *input)
+{
+    for (size_t i = 0; input->job.units && i < input->job.count; i++)
+        code_unit_free(&input->job.units[i]);
+    free(input->job.units);
+    free(input->list);
+    convert_parts_free(&input->parts);
+}
+
 fw_error symmap_convert(struct object *object, struct object *debug,
                         const struct dwarf_companions *companions,
                         const struct convert_options *options, uint8_t **bytes, size_t *size,
@@ -268,44 +352,44 @@ fw_error symmap_convert(struct object *object, struct object *debug,
     *report = (struct convert_report){0};
     struct object *source = debug ? debug : object;
     struct dwarf *dwarf = NULL;
-    struct job job = {0};
+    struct input input = {.producer = &input.job.producer};
     struct symbol_list symbols = {0};
-    inflate(source, companions, thread_count(options->threads, 0));
+    inflate(source, companions, convert_threads(options->threads, 0));
     fw_error error = dwarf_open(source, companions, &dwarf, why);
     if (error != FW_OK && error != FW_ERR_NOT_FOUND)
         return error;
     if (dwarf) {
         report->dwarf_bytes = dwarf_size(dwarf);
-        error = read_dwarf(source, dwarf, options, &job, report);
-        count_rows(&job, report);
+        error = read_dwarf(source, dwarf, options, &input.job, report);
+        input.units = input.job.units;
+        report->units = input.unit_count = input.job.count;
     } else {
-        error = FW_OK; /* symbols alone */
+        error = read_parts(object, options, &input, report);
     }
     if (error == FW_OK)
         error = symbol_list_build(object, debug, &symbols);
     if (error == FW_OK && options->only)
         keep_symbols(&symbols, options);
     if (error == FW_OK) {
+        count_rows(input.units, input.unit_count, report);
         if (options->progress)
             options->progress(options->context, "Writing", 0, 0);
-        struct symmap_source map = {.units = job.units,
-                                    .unit_count = job.count,
+        struct symmap_source map = {.units = input.units,
+                                    .unit_count = input.unit_count,
                                     .symbols = symbols.items,
                                     .symbol_count = symbols.count,
                                     .columns = options->columns,
                                     .partial = options->only != NULL};
-        fill_identity(&map.identity, object);
+        fill_identity(&map.identity, object, input.producer);
         report->symbols = symbols.count;
-        error =
-            symmap_build(&map, thread_count(options->threads, 0), bytes, size, &report->map, why);
+        error = symmap_build(&map, convert_threads(options->threads, 0), bytes, size, &report->map,
+                             why);
     } else if (why) {
         *why = (struct fw_failure){.code = error};
         snprintf(why->message, sizeof why->message, "%s: %s", object_label(source),
                  fw_error_text(error));
     }
-    for (size_t i = 0; job.units && i < job.count; i++)
-        code_unit_free(&job.units[i]);
-    free(job.units);
+    input_free(&input);
     symbol_list_free(&symbols);
     dwarf_close(dwarf);
     return error;

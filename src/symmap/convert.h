@@ -5,6 +5,7 @@
 #ifndef SYMMAP_CONVERT_H
 #define SYMMAP_CONVERT_H
 
+#include "object/debug_map.h"
 #include "symmap/symmap.h"
 
 struct convert_options {
@@ -14,6 +15,11 @@ struct convert_options {
     /* Only what is needed for these link-time addresses (ascending); NULL: everything. */
     const uint64_t *only;
     size_t only_count;
+    /* Opens an object file of the debug map of a Mach-O image that has no dSYM; NULL: it is not to
+     * be had. The object stays the callee's, and must outlive the conversion. Asked from the
+     * calling thread only. May be NULL. */
+    struct object *(*open_part)(void *context, const struct debug_map_object *entry);
+    void *part_context;
     /* Called now and then from the calling thread; may be NULL. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
@@ -22,6 +28,7 @@ struct convert_options {
 struct convert_report { /* what is worth telling */
     uint64_t dwarf_bytes;
     size_t units, functions, rows, inlined_calls, calls, symbols;
+    size_t parts, parts_missing; /* object files of the debug map; those that were not to be had */
     struct dwarf_problems dwarf;
     struct symmap_problems map;
 };

@@ -239,6 +239,13 @@ static const struct code_subject *subject_of(const struct work *w, uint32_t unit
     return subject == CODE_NONE ? NULL : &w->source->units[unit].subjects[subject];
 }
 
+/* What symbols leave of lines alone has no name, also where the lines begin with a symbol. */
+static bool is_lines_only(const struct work *w, const struct merge_function *f)
+{
+    return f->unit != MERGE_NONE &&
+           function_at(w, f->unit, f->index)->flags & CODE_FUNCTION_LINES_ONLY;
+}
+
 /* Symbols at the start of each function: one is its name, the others are aliases. */
 static bool name_by_symbols(struct work *w)
 {
@@ -256,7 +263,7 @@ static bool name_by_symbols(struct work *w)
             i++;
         if (i == w->symbol_count)
             break;
-        if (key_lo(w->symbols[i].key) != f->lo)
+        if (key_lo(w->symbols[i].key) != f->lo || is_lines_only(w, f))
             continue;
         size_t end = symbols_at(w, i, &name);
         if (name != MERGE_NONE)

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/dump.h"
 #include "cli/fake_process.h"
+#include "cli/fake_symbols.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -58,6 +59,7 @@ static int run(const char *arguments)
     slurp(out_path, out, sizeof(out));
     slurp(err_path, err, sizeof(err));
     assert_int_equal(fake_open_count(), 0);
+    assert_int_equal(fake_symbols_open(), 0);
     return code;
 }
 
@@ -121,6 +123,31 @@ static void test_text_options(void **state)
     expect_golden("color.txt");
 }
 
+/* Symbol tables alone: nothing else is asked, and what they say is the same. */
+static void test_no_lines(void **state)
+{
+    (void)state;
+    fake_symbols_most_asked();
+    assert_int_equal(run("--no-lines 101"), CLI_INCOMPLETE);
+    assert_int_equal(fake_symbols_most_asked(), 0);
+    expect_golden("odd-no-lines.txt");
+    assert_int_equal(run("-q 101"), CLI_INCOMPLETE);
+    assert_int_equal(fake_symbols_most_asked(), 0);
+}
+
+/* 64 threads at one place, or the same place in sample after sample, are one question. */
+static void test_everything_is_asked_once(void **state)
+{
+    (void)state;
+    fake_symbols_most_asked();
+    assert_int_equal(run("--no-fold 102"), CLI_OK);
+    assert_int_equal(fake_symbols_most_asked(), 1);
+    assert_int_equal(run("--seconds 0.1 --hz 100 103"), CLI_OK);
+    assert_int_equal(fake_symbols_most_asked(), 1);
+    assert_int_equal(run("--full 101"), CLI_INCOMPLETE);
+    assert_int_equal(fake_symbols_most_asked(), 1);
+}
+
 static void test_no_fold(void **state)
 {
     (void)state;
@@ -178,6 +205,8 @@ static void test_sampling(void **state)
     assert_non_null(strstr(out, "Thread 103 \"hang\" (main)  "));
     assert_non_null(strstr(out, ", running in "));
     assert_non_null(strstr(out, "hang::Server::wait(int)  (hang)"));
+    assert_non_null(strstr(out, "hang::Queue::pop() [inlined]  (hang)"));
+    assert_non_null(strstr(out, "hang::Job::step() [tail call]  (hang)"));
     assert_non_null(strstr(out, "123foo::bar  (hang)"));
     assert_non_null(strstr(out, "Threads 600 and 601 \"idle\"  "));
     const char *idle = strstr(out, "Threads 600");
@@ -299,6 +328,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_text_options),
+        cmocka_unit_test(test_no_lines),
+        cmocka_unit_test(test_everything_is_asked_once),
         cmocka_unit_test(test_no_fold),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_collapsed),

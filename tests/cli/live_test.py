@@ -27,7 +27,7 @@ def documented():
     with open(SCHEMA, encoding="utf-8") as file:
         for line in file:
             if line.startswith("#"):
-                heading = line.strip("# `\n")
+                heading = line.strip("# `\n").replace("`", "")
                 members[heading] = set()
             elif line.startswith("| `"):
                 members[heading] |= set(re.findall(r"`(\w+)`", line.split("|")[1]))
@@ -66,6 +66,8 @@ class Case(unittest.TestCase):
                 for frame in stack["frames"]:
                     self.assertEqual(set(frame), members["A frame"])
                     self.assertRegex(frame["address"], "^0x[0-9a-f]+$")
+                    for entry in frame["inlines"]:
+                        self.assertEqual(set(entry), members["An entry of inlines"])
 
     def assert_stacks(self, dump, live=True):
         """Every thread of HANG stands where its source says."""
@@ -177,6 +179,8 @@ class Live(Case):
         for thread in dump["threads"]:
             for frame in thread["stacks"][0]["frames"]:
                 self.assertIsNone(frame["function"])
+                self.assertIsNone(frame["file"])
+                self.assertEqual(frame["inlines"], [])
                 self.assertIsNotNone(frame["image_offset"])
 
     def test_left_as_found(self):

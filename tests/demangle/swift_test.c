@@ -57,6 +57,15 @@ static void test_operators(void **state)
     expect("_TtFzZSiSu", "(Swift.Int) async throws -> Swift.UInt");
     expect("_TtGSqBv4Bi8__", "Builtin.Vec4xInt8?");
     expect("_TtXBmSiiSb_", "{ var Swift.Int, let Swift.Bool }");
+    expect("$sSiSSTZ0_", "checked @objc completion handler block implementation for Swift.Int with "
+                         "result type Swift.String nonzero on error");
+    expect("$s3foo7closureSSTf1cC0_n",
+           "function signature specialization <Arg[0] = [Closure Propagated : closure, Argument "
+           "Types : [Swift.String], Arg[1] = [Same As Argument 0]> of foo");
+    expect("$s3foo4main1SVs5Int32VSbTf3npSSi3Si0_n",
+           "function signature specialization <Arg[1] = [Constant Propagated Struct : main.S]"
+           "[Constant Propagated Struct : Swift.Int32][Constant Propagated Integer : 3][Constant "
+           "Propagated Struct : Swift.Bool][Constant Propagated Integer : 0]> of foo");
     expect("$s4main1SVMa", "type metadata accessor for main.S");
     expect("$s4main1SVN", "type metadata for main.S");
     expect("$s4main3fooSiyYaFTY1_",
@@ -286,6 +295,7 @@ static void *hostile(void *unused)
         {"$s01", "a", "A"},
         {"$s00400_", "z", ""},
         {"$sxr", "_", "lu"},
+        {"$sx", "Rvz", "r__________________________________________________lu"},
         {"$sx", "Rz", "lu"},
         {"_Tt", "R", "Si"},
         {"_Tt", "GSq", "Si"},

@@ -69,8 +69,13 @@ def ours(framewalk, path, arch, addresses):
         ["--arch", arch] if arch else []) + [path]
     text = "".join(f"{address:#x}\n" for address in addresses)
     result = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, check=True, timeout=600)
+    return parse_ours(result.stdout)
+
+
+def parse_ours(output):
+    """Of `framewalk symbolicate --json --no-demangle`."""
     answers = {}
-    for line in result.stdout.decode("utf-8", "surrogateescape").splitlines():
+    for line in output.decode("utf-8", "surrogateescape").splitlines():
         entry = json.loads(line)
         answers[int(entry["address"], 16)] = frames_of(
             [(f.get("mangled", f.get("function", "")), f.get("file", ""), f.get("line", 0)) for f in entry["frames"]])

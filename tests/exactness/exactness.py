@@ -137,6 +137,7 @@ def main():
     parser.add_argument("--peers", default="build/bench-peers", help="where gimli's addr2line is")
     parser.add_argument("--count", type=int, default=100000, help="addresses of each input at most")
     parser.add_argument("--second", action="store_true", help="ask other peers where we differ")
+    parser.add_argument("--allow", action="append", help="fail when there is a difference of another class than these")
     parser.add_argument("input", nargs="+")
     options = parser.parse_args()
     options.framewalk = os.path.join(options.build, "src/framewalk")
@@ -153,6 +154,11 @@ def main():
     print("\n| file | class of difference | addresses | share | example |\n|---|---|---:|---:|---|")
     for name, tally in tallies.items():
         classes_table(name, tally)
+    found = {kind for tally in tallies.values() for kind in tally.classes}
+    unexpected = sorted(found.difference(options.allow)) if options.allow else []
+    if unexpected:
+        print(f"not expected: {', '.join(unexpected)}")
+    return 1 if unexpected or not all(tally.asked for tally in tallies.values()) else 0
 
 
-main()
+sys.exit(main())

@@ -1,4 +1,4 @@
-"""golden.py FRAMEWALK GOLDEN FILE: our answers at every address of a golden file of the shared test data,
+"""golden.py FRAMEWALK GOLDEN FILE [OPTION...]: our answers at every address of a golden file of the shared test data,
 which are llvm-symbolizer's: functions, base names of files, lines and columns at every inline level.
 """
 import json
@@ -23,12 +23,12 @@ def golden_frames(fields):
 
 
 def our_frames(entry):
-    return [(plain(f.get("function", "??")), os.path.basename(f.get("file", "??")), f.get("line", 0), f.get("column", 0))
+    return [(plain(f.get("function", "??")), os.path.basename(f.get("file", "")), f.get("line", 0), f.get("column", 0))
             for f in entry["frames"]]
 
 
 def main():
-    framewalk, golden, file = sys.argv[1:]
+    framewalk, golden, file, *options = sys.argv[1:]
     if not os.path.exists(golden) or not os.path.exists(file):
         print("skipped: no shared test data")
         return 77
@@ -38,7 +38,7 @@ def main():
             if not line.startswith("#"):
                 address, _, *frames = line.rstrip("\n").split("\t")
                 expected[address] = golden_frames(frames)
-    result = subprocess.run([framewalk, "symbolicate", "--json", "--columns", "--no-cache", file],
+    result = subprocess.run([framewalk, "symbolicate", "--json", "--columns", "--no-cache", *options, file],
                             input="\n".join(expected) + "\n", capture_output=True, text=True, check=True)
     answers = {}
     for line in result.stdout.splitlines():

@@ -1,0 +1,159 @@
+#include "cli/convert_formats.h"
+
+#include "cli/cli.h"
+#include "symmap/export.h"
+#include "symmap/import.h"
+#include "symmap/symmap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name, *suffix;
+} formats[] = {[CONVERT_MAP] = {"symmap", ".symmap"},
+               [CONVERT_GSYM] = {"gsym", ".gsym"},
+               [CONVERT_BREAKPAD] = {"breakpad", ".sym"}};
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+bool convert_format_named(const char *name, enum convert_format *format)
+{
+    for (size_t i = 0; i < FORMATS; i++)
+        if (strcmp(name, formats[i].name) == 0) {
+            *format = (enum convert_format)i;
+            return true;
+        }
+    cli_error("--to wants symmap, gsym or breakpad, not '%s'", name);
+    return false;
+}
+
+const char *convert_suffix(enum convert_format format)
+{
+    return formats[format].suffix;
+}
+
+static bool is_map(struct span bytes)
+{
+    return bytes.size >= 8 && memcmp(bytes.data, SYMMAP_MAGIC, 8) == 0;
+}
+
+bool convert_is_symbols(const char *path)
+{
+    uint8_t start[64];
+    FILE *file = fopen(path, "rbe");
+    size_t got = file ? fread(start, 1, sizeof start, file) : 0;
+    if (file)
+        fclose(file);
+    struct span bytes = {start, got};
+    return is_map(bytes) || import_is_gsym(bytes) || import_is_breakpad(bytes);
+}
+
+static fw_error fail(struct fw_failure *why, const char *path, fw_error code, int number)
+{
+    *why = (struct fw_failure){.code = code, .os_error = number};
+    snprintf(why->message, sizeof why->message, "%s: %s", path,
+             number ? strerror(number) : fw_error_text(code));
+    return code;
+}
+
+static fw_error read_all(int fd, const char *path, uint8_t **bytes, size_t *size,
+                         struct fw_failure *why)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return fail(why, path, FW_ERR_SYSTEM, errno);
+    if (!S_ISREG(status.st_mode))
+        return fail(why, path, FW_ERR_FORMAT, 0);
+    size_t want = (size_t)status.st_size, have = 0;
+    uint8_t *to = malloc(want + 1);
+    if (!to)
+        return fail(why, path, FW_ERR_MEMORY, 0);
+    while (have < want) {
+        ssize_t got = read(fd, to + have, want - have);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            free(to);
+            return fail(why, path, FW_ERR_SYSTEM, errno);
+        }
+        if (got == 0)
+            break;
+        have += (size_t)got;
+    }
+    *bytes = to;
+    *size = have;
+    return FW_OK;
+}
+
+fw_error cli_read_file(const char *path, uint8_t **bytes, size_t *size, struct fw_failure *why)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail(why, path,
+                    errno == ENOENT                     ? FW_ERR_NOT_FOUND
+                    : errno == EACCES || errno == EPERM ? FW_ERR_PERMISSION
+                                                        : FW_ERR_SYSTEM,
+                    errno);
+    fw_error error = read_all(fd, path, bytes, size, why);
+    close(fd);
+    return error;
+}
+
+/* A map that is read is checked: its checksums are computed. */
+static fw_error check_map(const char *path, struct span bytes, struct fw_failure *why)
+{
+    struct symmap *map;
+    fw_error error = symmap_open_bytes(bytes, false, path, &map, why);
+    if (error == FW_OK)
+        symmap_close(map);
+    return error;
+}
+
+fw_error convert_read_symbols(const char *path, uint8_t **bytes, size_t *size,
+                              struct fw_failure *why)
+{
+    uint8_t *read;
+    size_t read_size;
+    fw_error error = cli_read_file(path, &read, &read_size, why);
+    if (error != FW_OK)
+        return error;
+    struct span span = {read, read_size};
+    if (is_map(span)) {
+        error = check_map(path, span, why);
+        if (error == FW_OK) {
+            *bytes = read;
+            *size = read_size;
+            return FW_OK;
+        }
+    } else {
+        error = import_map(span, path, bytes, size, why);
+    }
+    free(read);
+    return error;
+}
+
+fw_error convert_to(enum convert_format format, uint8_t **bytes, size_t *size,
+                    struct fw_failure *why)
+{
+    if (format == CONVERT_MAP)
+        return FW_OK;
+    struct symmap *map;
+    uint8_t *made = NULL;
+    size_t made_size = 0;
+    fw_error error = symmap_open_bytes((struct span){*bytes, *size}, true, "map", &map, why);
+    if (error != FW_OK)
+        return error;
+    error = format == CONVERT_GSYM ? export_gsym(map, &made, &made_size, why)
+                                   : export_breakpad(map, &made, &made_size, why);
+    symmap_close(map);
+    if (error == FW_OK) {
+        free(*bytes);
+        *bytes = made;
+        *size = made_size;
+    }
+    return error;
+}
