@@ -11,7 +11,9 @@
 #include "object/object.h"
 #include "symbolicate/find.h"
 #include "symbolicate/identity.h"
+#include "symbolicate/imported.h"
 #include "symmap/convert.h"
+#include "symmap/import.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,14 +32,20 @@ static fw_error fail(struct fw_failure *why, fw_error code, const char *path, co
     return code;
 }
 
-static bool is_map(const char *path)
+enum file_kind { FILE_OF_CODE, FILE_MAP, FILE_IMPORTED };
+
+/* By how the file begins; one that cannot be read is left to who opens it. */
+static enum file_kind kind_of(const char *path)
 {
-    char magic[8] = {0};
+    uint8_t start[64] = {0};
     FILE *file = fopen(path, "rbe");
-    size_t got = file ? fread(magic, 1, sizeof magic, file) : 0;
+    size_t got = file ? fread(start, 1, sizeof start, file) : 0;
     if (file)
         fclose(file);
-    return got == sizeof magic && memcmp(magic, SYMMAP_MAGIC, sizeof magic) == 0;
+    struct span bytes = {start, got};
+    if (got >= 8 && memcmp(start, SYMMAP_MAGIC, 8) == 0)
+        return FILE_MAP;
+    return import_is_gsym(bytes) || import_is_breakpad(bytes) ? FILE_IMPORTED : FILE_OF_CODE;
 }
 
 static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
@@ -47,10 +55,20 @@ static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
         memcpy(s->id, id, s->id_size);
 }
 
-static fw_error open_map(struct fw_source *s, struct fw_failure *why)
+static fw_error open_imported(struct fw_source *s, struct symmap **map, struct fw_failure *why)
+{
+    size_t size;
+    fw_error error = imported_read(s->path, &s->map_bytes, &size, why);
+    return error == FW_OK
+               ? symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, map, why)
+               : error;
+}
+
+static fw_error open_map(struct fw_source *s, enum file_kind kind, struct fw_failure *why)
 {
     struct symmap *map;
-    fw_error error = symmap_open(s->path, &map, why);
+    fw_error error =
+        kind == FILE_MAP ? symmap_open(s->path, &map, why) : open_imported(s, &map, why);
     if (error != FW_OK)
         return error;
     const struct symmap_identity *identity = symmap_identity(map);
@@ -154,9 +172,10 @@ static fw_error check_map(const struct fw_source *s, const struct object_choice 
 static fw_error open_path(struct fw_source *s, const struct object_choice *choice,
                           struct fw_failure *why)
 {
-    if (!is_map(s->path))
+    enum file_kind kind = kind_of(s->path);
+    if (kind == FILE_OF_CODE)
         return open_object(s, choice, why);
-    fw_error error = open_map(s, why);
+    fw_error error = open_map(s, kind, why);
     return error == FW_OK ? check_map(s, choice, why) : error;
 }
 
@@ -164,6 +183,8 @@ static fw_error open_path(struct fw_source *s, const struct object_choice *choic
 static void forget(struct fw_source *s)
 {
     symmap_close(atomic_exchange(&s->map, NULL));
+    free(s->map_bytes);
+    s->map_bytes = NULL;
     debug_files_close(s->files);
     object_close(s->object);
     free(s->debug_path);
