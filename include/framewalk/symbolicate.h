@@ -165,8 +165,8 @@ enum fw_symbol_flags {
     FW_SYMBOL_ARTIFICIAL = 16,      /* made by the compiler */
     FW_SYMBOL_PLT = 32,             /* a stub that leads to `function` */
     FW_SYMBOL_PART = 64,            /* in a part of the function away from its entry (.cold) */
-    FW_SYMBOL_AMBIGUOUS_TAIL = 128, /* tail calls lie between this frame and the one inside of it,
-                                       but several ways are possible: none is shown */
+    FW_SYMBOL_AMBIGUOUS_TAIL = 128, /* tail calls lie between this frame and its caller, but
+                                       several ways are possible: none is shown */
 };
 
 struct fw_symbol_frame {

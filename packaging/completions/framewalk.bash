@@ -26,8 +26,8 @@ _framewalk_dump() {
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--thread --depth --full --consistent --seconds --hz --exe
-            --sysroot --format --json --collapsed --output --no-fold --no-names --no-lines --no-demangle
-            --verbose --color --help' -- "$cur")
+            --sysroot --format --json --collapsed --output --no-fold --no-names
+            --no-lines --no-demangle --verbose --color --help' -- "$cur")
         ;;
     '' | [0-9]*) _framewalk_pids "$cur" ;;
     *)
@@ -62,13 +62,14 @@ _framewalk_symbolicate() {
 _framewalk_convert() {
     local cur=$1 prev=$2
     case $prev in
+    --to) mapfile -t COMPREPLY < <(compgen -W 'symmap gsym breakpad' -- "$cur") && return ;;
     --arch | --threads | -j) return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
     esac
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--output --arch --debug --sysroot --no-debuginfod
-            --no-separate --columns --no-calls --threads --json --quiet --help' -- "$cur")
+            --no-separate --columns --no-calls --to --verify --threads --json --quiet --help' -- "$cur")
         ;;
     *)
         compopt -o filenames 2>/dev/null

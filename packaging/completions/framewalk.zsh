@@ -75,6 +75,8 @@ _framewalk_convert() {
         '--no-separate[only the file itself]' \
         '--columns[keep columns]' \
         '--no-calls[no call sites]' \
+        '--to=[what to write]:form:(symmap gsym breakpad)' \
+        '--verify[compare the map with the debug file]' \
         '(-j --threads)'{-j+,--threads=}'[threads to read with]:threads:' \
         '--json[summary as JSON]' \
         '(-q --quiet)'{-q,--quiet}'[no summary]' \

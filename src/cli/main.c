@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/convert.h"
 #include "cli/dump.h"
+#include "cli/inspect.h"
 #include "cli/symbolicate.h"
 #include "object/codecs.h"
 
@@ -24,6 +25,8 @@ static const struct command commands[] = {
      "a crash report, or addresses, to functions, files and lines", symbolicate_main,
      symbolicate_usage},
     {"convert", "FILE", "a debug file to a symbol map", convert_main, convert_usage},
+    {"inspect", "FILE...", "what is in a binary, debug file, symbol map or report", inspect_main,
+     inspect_usage},
     {"help", "[COMMAND]", "what a command does and takes", help_main, NULL},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -251,7 +251,7 @@ static int write_report(struct job *job, FILE *to)
     } else if (error != FW_OK || job->no_memory) {
         cli_error("%s", fw_error_text(error != FW_OK ? error : FW_ERR_MEMORY));
         code = CLI_FAILED;
-    } else {
+    } else if (out.size > 0) {
         fwrite(out.data, 1, out.size, to);
     }
     report_bytes_free(&out);
@@ -383,9 +383,10 @@ static int symbolicate(struct job *job, struct fw_symbolicator *symbolicator, FI
         return symbolicate_exit_for(error);
     }
     int code = write_report(job, to);
+    if (code != CLI_OK)
+        return code;
     count_unnamed(job);
-    int missing = tell_missing(job);
-    return code == CLI_OK ? missing : code;
+    return tell_missing(job);
 }
 
 static void finish(struct job *job)

@@ -127,6 +127,17 @@ const struct dwarf_unit_header *dwarf_unit_header(const struct dwarf *dwarf, siz
     return &code_unit(dwarf, unit)->header;
 }
 
+fw_error dwarf_unit_about(const struct dwarf *dwarf, size_t unit, struct dwarf_unit_about *about)
+{
+    struct view view;
+    if (!view_open_root(&view, code_unit(dwarf, unit)))
+        return FW_ERR_MEMORY;
+    const struct unit_root *root = view.root;
+    *about = (struct dwarf_unit_about){root->name, root->comp_dir, root->producer, root->dwo_name,
+                                       root->language};
+    return FW_OK;
+}
+
 static void set_line_input(const struct view *view, const struct dwarf_options *options,
                            struct dwarf_unit *result)
 {

@@ -92,6 +92,14 @@ struct dwarf_function { /* DW_TAG_subprogram with code */
                             is missing from the list */
 };
 
+/* What the first DIE of a unit says, without reading the others. NULL, 0: it does not say. */
+struct dwarf_unit_about {
+    const char *name, *comp_dir, *producer, *dwo_name;
+    uint32_t language; /* DW_LANG_* */
+};
+/* FW_ERR_MEMORY is the only error. Thread-safe. */
+fw_error dwarf_unit_about(const struct dwarf *dwarf, size_t unit, struct dwarf_unit_about *about);
+
 struct dwarf_unit { /* everything is in the arena or in the sections */
     const char *name, *comp_dir, *producer;
     uint32_t language;           /* DW_LANG_*, 0 unknown */

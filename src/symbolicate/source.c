@@ -11,13 +11,16 @@
 #include "object/object.h"
 #include "symbolicate/find.h"
 #include "symbolicate/identity.h"
-#include "symbolicate/imported.h"
 #include "symmap/convert.h"
 #include "symmap/import.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* However few addresses a small map is for, it costs a look at every unit: it counts as many. Once
  * so much was asked for, small maps have cost about what the whole one does. */
@@ -32,20 +35,19 @@ static fw_error fail(struct fw_failure *why, fw_error code, const char *path, co
     return code;
 }
 
-enum file_kind { FILE_OF_CODE, FILE_MAP, FILE_IMPORTED };
+enum map_kind { NO_MAP = 0, OWN_MAP, FOREIGN_MAP /* GSYM, Breakpad text */ };
 
-/* By how the file begins; one that cannot be read is left to who opens it. */
-static enum file_kind kind_of(const char *path)
+static enum map_kind map_kind(const char *path)
 {
-    uint8_t start[64] = {0};
+    uint8_t start[64];
     FILE *file = fopen(path, "rbe");
     size_t got = file ? fread(start, 1, sizeof start, file) : 0;
     if (file)
         fclose(file);
     struct span bytes = {start, got};
     if (got >= 8 && memcmp(start, SYMMAP_MAGIC, 8) == 0)
-        return FILE_MAP;
-    return import_is_gsym(bytes) || import_is_breakpad(bytes) ? FILE_IMPORTED : FILE_OF_CODE;
+        return OWN_MAP;
+    return import_is_gsym(bytes) || import_is_breakpad(bytes) ? FOREIGN_MAP : NO_MAP;
 }
 
 static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
@@ -55,20 +57,32 @@ static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
         memcpy(s->id, id, s->id_size);
 }
 
-static fw_error open_imported(struct fw_source *s, struct symmap **map, struct fw_failure *why)
+/* Made into a map of our own, in memory. */
+static fw_error import_file(struct fw_source *s, struct symmap **map, struct fw_failure *why)
 {
+    int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    void *mapped = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        mapped = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (mapped == MAP_FAILED)
+        return fail(why, FW_ERR_SYSTEM, s->path, "cannot be read");
+    struct span bytes = {mapped, (size_t)status.st_size};
     size_t size;
-    fw_error error = imported_read(s->path, &s->map_bytes, &size, why);
-    return error == FW_OK
-               ? symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, map, why)
-               : error;
+    fw_error error = import_map(bytes, s->path, &s->map_bytes, &size, why);
+    munmap(mapped, bytes.size);
+    if (error == FW_OK)
+        error = symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, map, why);
+    return error;
 }
 
-static fw_error open_map(struct fw_source *s, enum file_kind kind, struct fw_failure *why)
+static fw_error open_map(struct fw_source *s, enum map_kind kind, struct fw_failure *why)
 {
     struct symmap *map;
     fw_error error =
-        kind == FILE_MAP ? symmap_open(s->path, &map, why) : open_imported(s, &map, why);
+        kind == FOREIGN_MAP ? import_file(s, &map, why) : symmap_open(s->path, &map, why);
     if (error != FW_OK)
         return error;
     const struct symmap_identity *identity = symmap_identity(map);
@@ -172,8 +186,8 @@ static fw_error check_map(const struct fw_source *s, const struct object_choice 
 static fw_error open_path(struct fw_source *s, const struct object_choice *choice,
                           struct fw_failure *why)
 {
-    enum file_kind kind = kind_of(s->path);
-    if (kind == FILE_OF_CODE)
+    enum map_kind kind = map_kind(s->path);
+    if (kind == NO_MAP)
         return open_object(s, choice, why);
     fw_error error = open_map(s, kind, why);
     return error == FW_OK ? check_map(s, choice, why) : error;

@@ -346,6 +346,16 @@ class Own(unittest.TestCase):
             self.assertIn("symbolicate_program.cc:",
                           run("--debug", place, trace).stdout)
 
+    def test_symbols_of_other_tools(self):
+        for form in ("gsym", "breakpad"):
+            made = os.path.join(FOLDER.name, "other." + form)
+            subprocess.run([FRAMEWALK, "convert", "--quiet", "--to", form, "--output", made,
+                            self.program], check=True, timeout=100)
+            place = re.compile(r"  (/\S+:\d+)$", re.M)
+            every = same_addresses(self, self.program)
+            self.assertEqual(place.findall(run(made, *every).stdout),
+                             place.findall(run(self.program, *every).stdout), form)
+
     def test_json_is_documented(self):
         with open(SCHEMA, encoding="utf-8") as file:
             members = set(re.findall(r"^\| `(\w+)`", file.read(), re.M))
@@ -674,7 +684,7 @@ class Refused(unittest.TestCase):
     def test_command_lines(self):
         for arguments in (["--frob"], ["--to", "xml", "x"], ["--threads", "0", "x"], ["-l", "zz"],
                           ["--color", "maybe", "x"], ["x", "-e"], ["--to", "crash", "x", "0x1"],
-                          ["-j", ".text", "--offset", "x"], ["--offset", "-l", "1", "-o", "x"]):
+                          ["--debug", "/nowhere", "x"], ["-j", ".text", "--offset", "x"], ["--offset", "-l", "1", "-o", "x"]):
             answer = run(*arguments)
             self.assertEqual((answer.returncode, answer.stdout), (2, ""), arguments)
             self.assertEqual(answer.stderr.count("\n"), 1, answer.stderr)
@@ -695,6 +705,12 @@ class Refused(unittest.TestCase):
             self.assertIn(answer.returncode, (0, 5, 8), answer.stderr)
             if answer.returncode != 5:
                 self.assertEqual(answer.stdout, whole[:size])
+
+    def test_report_without_frames(self):
+        report = ips([])
+        self.assertEqual(run(text=report).stdout, report)
+        answer = run("--collapsed", text=report)
+        self.assertEqual((answer.returncode, answer.stdout, answer.stderr), (0, "", ""))
 
     def test_help(self):
         answer = run("--help")
