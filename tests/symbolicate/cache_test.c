@@ -196,6 +196,7 @@ static void damaged_maps_are_made_again(void **state)
     }
     is_made_again(bytes, size / 2);
     is_made_again("", 0);
+    free(bytes);
 }
 
 static void maps_of_another_identity_are_refused(void **state)

@@ -169,6 +169,8 @@ static void cancelled_threads_leave_no_lock(void **state)
 {
     (void)state;
     static struct program p;
+    if (UNDER_ASAN) /* it takes the stack of a cancelled thread for overrun */
+        skip();
     for (int times = 0; times < 3; times++) {
         program_open(&p, programs[0]);
         pthread_t thread;
