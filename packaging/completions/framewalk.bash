@@ -37,6 +37,20 @@ _framewalk_dump() {
     esac
 }
 
+_framewalk_inspect() {
+    local cur=$1
+    case $cur in
+    -*)
+        mapfile -t COMPREPLY < <(compgen -W '--json --functions --files --address --color --help' \
+            -- "$cur")
+        ;;
+    *)
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        ;;
+    esac
+}
+
 _framewalk() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
@@ -46,12 +60,13 @@ _framewalk() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'dump help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'dump inspect help --help --version' -- "$cur")
         return
     fi
     case ${COMP_WORDS[1]} in
     dump) _framewalk_dump "$cur" "$prev" ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'dump help' -- "$cur") ;;
+    inspect) _framewalk_inspect "$cur" ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump inspect help' -- "$cur") ;;
     esac
 }
 

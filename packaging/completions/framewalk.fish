@@ -6,9 +6,10 @@ function __framewalk_processes
 end
 
 complete -c framewalk -n __fish_use_subcommand -f -a dump -d 'Stacks of all threads of a process or a core file'
+complete -c framewalk -n __fish_use_subcommand -f -a inspect -d 'What is in a file'
 complete -c framewalk -n __fish_use_subcommand -f -a help -d 'What a command takes'
 complete -c framewalk -n __fish_use_subcommand -l version -d 'Print the version'
-complete -c framewalk -n '__fish_seen_subcommand_from help' -f -a 'dump help'
+complete -c framewalk -n '__fish_seen_subcommand_from help' -f -a 'dump inspect help'
 
 set -l dump '__fish_seen_subcommand_from dump'
 complete -c framewalk -n $dump -k -a '(__framewalk_processes)'

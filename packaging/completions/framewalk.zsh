@@ -36,7 +36,7 @@ _framewalk_dump() {
 
 _framewalk() {
     local -a commands
-    commands=('dump:stacks of all threads of a process or a core file' 'help:what a command takes')
+    commands=('dump:stacks of all threads of a process or a core file' 'inspect:what is in a file' 'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
         return
@@ -45,6 +45,7 @@ _framewalk() {
     (( CURRENT-- ))
     case $words[1] in
         dump) _framewalk_dump ;;
+        inspect) _files ;;
         help) _describe -t commands 'command' commands ;;
     esac
 }

@@ -11,6 +11,8 @@
 #include "symbolicate/find.h"
 #include "symbolicate/identity.h"
 #include "symmap/convert.h"
+#include "symmap/import.h"
+#include "symmap/read_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +39,18 @@ static bool is_map(const char *path)
     return got == sizeof magic && memcmp(magic, SYMMAP_MAGIC, sizeof magic) == 0;
 }
 
+/* What another tool's file of symbols begins with. */
+static bool is_foreign(const char *path)
+{
+    uint8_t start[64];
+    FILE *file = fopen(path, "rbe");
+    size_t got = file ? fread(start, 1, sizeof start, file) : 0;
+    if (file)
+        fclose(file);
+    return import_is_gsym((struct span){start, got}) ||
+           import_is_breakpad((struct span){start, got});
+}
+
 static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
 {
     s->id_size = size < sizeof s->id ? size : sizeof s->id;
@@ -44,19 +58,41 @@ static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
         memcpy(s->id, id, s->id_size);
 }
 
-static fw_error open_map(struct fw_source *s, struct fw_failure *why)
+static void take_map(struct fw_source *s, struct symmap *map)
 {
-    struct symmap *map;
-    fw_error error = symmap_open(s->path, &map, why);
-    if (error != FW_OK)
-        return error;
     const struct symmap_identity *identity = symmap_identity(map);
     take_identity(s, identity->id, identity->id_size);
     memcpy(s->arch, identity->arch, sizeof s->arch);
     s->base = identity->base;
     s->kind = FW_SOURCE_MAP;
     atomic_store(&s->map, map);
-    return FW_OK;
+}
+
+static fw_error open_map(struct fw_source *s, struct fw_failure *why)
+{
+    struct symmap *map;
+    fw_error error = symmap_open(s->path, &map, why);
+    if (error == FW_OK)
+        take_map(s, map);
+    return error;
+}
+
+/* GSYM or Breakpad text: a map of it is made now. */
+static fw_error open_foreign(struct fw_source *s, struct fw_failure *why)
+{
+    uint8_t *file;
+    size_t file_size, size;
+    struct symmap *map;
+    fw_error error = symmap_read_file(s->path, &file, &file_size, why);
+    if (error != FW_OK)
+        return error;
+    error = import_map((struct span){file, file_size}, s->path, &s->map_bytes, &size, why);
+    free(file);
+    if (error == FW_OK)
+        error = symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, &map, why);
+    if (error == FW_OK)
+        take_map(s, map);
+    return error;
 }
 
 static fw_error no_memory(const struct fw_source *s, struct fw_failure *why)
@@ -148,9 +184,10 @@ static fw_error check_map(const struct fw_source *s, const struct object_choice 
 static fw_error open_path(struct fw_source *s, const struct object_choice *choice,
                           struct fw_failure *why)
 {
-    if (!is_map(s->path))
+    bool foreign = is_foreign(s->path);
+    if (!foreign && !is_map(s->path))
         return open_object(s, choice, why);
-    fw_error error = open_map(s, why);
+    fw_error error = foreign ? open_foreign(s, why) : open_map(s, why);
     return error == FW_OK ? check_map(s, choice, why) : error;
 }
 
@@ -158,6 +195,8 @@ static fw_error open_path(struct fw_source *s, const struct object_choice *choic
 static void forget(struct fw_source *s)
 {
     symmap_close(atomic_exchange(&s->map, NULL));
+    free(s->map_bytes);
+    s->map_bytes = NULL;
     debug_files_close(s->files);
     object_close(s->object);
     free(s->debug_path);
