@@ -4,6 +4,15 @@ include(CMakePackageConfigHelpers)
 
 install(DIRECTORY include/framewalk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(TARGETS framewalk_shared framewalk_static EXPORT framewalk-targets)
+if(TARGET framewalk_symbols_shared)
+  set(fw_symbols_libraries framewalk_symbols_shared)
+  if(TARGET framewalk_symbols_static)
+    list(APPEND fw_symbols_libraries framewalk_symbols_static)
+  endif()
+  install(TARGETS ${fw_symbols_libraries} EXPORT framewalk-symbols-targets)
+  install(EXPORT framewalk-symbols-targets NAMESPACE framewalk::
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/framewalk)
+endif()
 if(TARGET framewalk)
   install(TARGETS framewalk RUNTIME)
 endif()
@@ -17,11 +26,15 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/framewalk-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/framewalk-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/framewalk)
 
-# The .pc file finds its prefix from its own place.
+# The .pc files find their prefix from their own place.
 file(RELATIVE_PATH FW_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" FW_PC_PREFIX "${FW_PC_PREFIX}")
 configure_file(cmake/framewalk.pc.in framewalk.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/framewalk.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET framewalk_symbols_shared)
+  configure_file(cmake/framewalk-symbols.pc.in framewalk-symbols.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/framewalk-symbols.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 
 file(GLOB fw_man1 CONFIGURE_DEPENDS packaging/man/*.1)
 file(GLOB fw_man3 CONFIGURE_DEPENDS packaging/man/*.3)

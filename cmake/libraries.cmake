@@ -37,3 +37,66 @@ foreach(target framewalk_shared framewalk_static)
 endforeach()
 add_library(framewalk::framewalk ALIAS framewalk_shared)
 add_library(framewalk::static ALIAS framewalk_static)
+
+# libframewalk-symbols in both forms, where its libraries are. It holds hidden copies of what it needs
+# of libframewalk's insides, and nothing that is not reached from its own interface: an application
+# may link both, in any order and form. fw_error_text is in both; in the static one it is weak.
+if(TARGET framewalk_symbols_core)
+  find_package(Threads REQUIRED)
+  set(FW_SYMBOLS_API # what symbolicate.h and error.h declare; packaging/check/exported.sh compares
+    fw_error_text
+    fw_reason_text
+    fw_source_close
+    fw_source_info
+    fw_source_open
+    fw_symbolicate
+    fw_symbolicate_stack
+    fw_symbolicator_create
+    fw_symbolicator_destroy
+    fw_symbols_free
+    )
+  add_library(framewalk_symbols_members STATIC
+    $<TARGET_OBJECTS:framewalk_symbols_core> $<TARGET_OBJECTS:framewalk_core>)
+  set_target_properties(framewalk_symbols_members PROPERTIES LINKER_LANGUAGE C)
+  list(TRANSFORM FW_SYMBOLS_API PREPEND "-Wl,-u," OUTPUT_VARIABLE fw_symbols_roots)
+  list(JOIN FW_SYMBOLS_API "; " fw_symbols_names)
+  set(fw_symbols_map ${CMAKE_CURRENT_BINARY_DIR}/framewalk-symbols.map)
+  file(CONFIGURE OUTPUT ${fw_symbols_map} CONTENT "{ global: @fw_symbols_names@; local: *; };\n" @ONLY)
+
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/framewalk-symbols.c @ONLY
+    CONTENT "typedef int framewalk_symbols; /* a library needs a source of its own */\n")
+  add_library(framewalk_symbols_shared SHARED ${CMAKE_CURRENT_BINARY_DIR}/framewalk-symbols.c)
+  set_target_properties(framewalk_symbols_shared PROPERTIES
+    OUTPUT_NAME framewalk-symbols EXPORT_NAME symbols
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C LINK_DEPENDS ${fw_symbols_map})
+  target_link_options(framewalk_symbols_shared PRIVATE
+    ${fw_symbols_roots} -static-libgcc -Wl,--version-script=${fw_symbols_map})
+  target_link_libraries(framewalk_symbols_shared PRIVATE
+    framewalk_symbols_members framewalk_codecs framewalk_demangle Threads::Threads ${CMAKE_DL_LIBS})
+  if(NOT FW_SANITIZE AND NOT FW_FUZZ)
+    target_link_options(framewalk_symbols_shared PRIVATE -Wl,-z,defs)
+    list(TRANSFORM FW_SYMBOLS_API PREPEND "--keep-global-symbol=" OUTPUT_VARIABLE fw_symbols_kept)
+    set(fw_partial ${CMAKE_CURRENT_BINARY_DIR}/libframewalk-symbols.o)
+    add_custom_command(OUTPUT ${fw_partial}
+      COMMAND ${CMAKE_C_COMPILER} ${fw_partial_flags} -r -nostdlib -Wl,--force-group-allocation ${fw_symbols_roots}
+              -o ${fw_partial} $<TARGET_FILE:framewalk_symbols_members> $<TARGET_FILE:framewalk_codecs>
+              $<TARGET_FILE:framewalk_demangle> ${IBERTY_LIBRARY}
+      COMMAND ${CMAKE_OBJCOPY} ${fw_symbols_kept} --weaken-symbol=fw_error_text ${fw_partial}
+      DEPENDS framewalk_symbols_members framewalk_codecs framewalk_demangle
+      COMMENT "Linking libframewalk-symbols.o with its internal symbols made local"
+      VERBATIM)
+    add_library(framewalk_symbols_static STATIC ${fw_partial})
+    set_target_properties(framewalk_symbols_static PROPERTIES
+      OUTPUT_NAME framewalk-symbols EXPORT_NAME symbols-static LINKER_LANGUAGE C)
+    target_link_libraries(framewalk_symbols_static INTERFACE
+      deflate zstd lzma ${CMAKE_THREAD_LIBS_INIT} ${CMAKE_DL_LIBS} m)
+    add_library(framewalk::symbols-static ALIAS framewalk_symbols_static)
+  endif()
+  foreach(target framewalk_symbols_shared framewalk_symbols_static)
+    if(TARGET ${target})
+      target_include_directories(${target} INTERFACE
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    endif()
+  endforeach()
+  add_library(framewalk::symbols ALIAS framewalk_symbols_shared)
+endif()

@@ -26,8 +26,8 @@ _framewalk_dump() {
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--thread --depth --full --consistent --seconds --hz --exe
-            --sysroot --format --json --collapsed --output --no-fold --no-names --no-lines --no-demangle
-            --verbose --color --help' -- "$cur")
+            --sysroot --format --json --collapsed --output --no-fold --no-names
+            --no-lines --no-demangle --verbose --color --help' -- "$cur")
         ;;
     '' | [0-9]*) _framewalk_pids "$cur" ;;
     *)
@@ -37,15 +37,60 @@ _framewalk_dump() {
     esac
 }
 
-_framewalk_inspect() {
-    local cur=$1
+_framewalk_symbolicate() {
+    local cur=$1 prev=$2
+    case $prev in
+    --to) mapfile -t COMPREPLY < <(compgen -W 'json crash collapsed' -- "$cur") && return ;;
+    --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") && return ;;
+    --arch | -arch | --threads | --section | -j | -l | -d) return ;;
+    --sysroot | --cache) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
+    esac
     case $cur in
     -*)
-        mapfile -t COMPREPLY < <(compgen -W '--json --functions --files --address --color --help' \
-            -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W '--debug --sysroot --no-separate --no-debuginfod --cache
+            --no-cache --threads --offset --file-offset --return --section --arch --to --json
+            --collapsed --no-inlines --no-demangle --simplified --columns --full-path --basenames
+            --output --color --verbose --help' -- "$cur")
         ;;
     *)
-        compopt -o filenames
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        ;;
+    esac
+}
+
+_framewalk_convert() {
+    local cur=$1 prev=$2
+    case $prev in
+    --to) mapfile -t COMPREPLY < <(compgen -W 'symmap gsym breakpad' -- "$cur") && return ;;
+    --arch | --threads | -j) return ;;
+    --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
+    esac
+    case $cur in
+    -*)
+        mapfile -t COMPREPLY < <(compgen -W '--output --arch --debug --sysroot --no-debuginfod
+            --no-separate --columns --no-calls --to --verify --threads --json --quiet --help' -- "$cur")
+        ;;
+    *)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        ;;
+    esac
+}
+
+_framewalk_inspect() {
+    local cur=$1 prev=$2
+    case $prev in
+    --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") && return ;;
+    --address) return ;;
+    esac
+    case $cur in
+    -*)
+        mapfile -t COMPREPLY < <(compgen -W '--json --color --help --functions --files
+            --address' -- "$cur")
+        ;;
+    *)
+        compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         ;;
     esac
@@ -60,13 +105,15 @@ _framewalk() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'dump inspect help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect help --help --version' -- "$cur")
         return
     fi
     case ${COMP_WORDS[1]} in
     dump) _framewalk_dump "$cur" "$prev" ;;
-    inspect) _framewalk_inspect "$cur" ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'dump inspect help' -- "$cur") ;;
+    symbolicate) _framewalk_symbolicate "$cur" "$prev" ;;
+    convert) _framewalk_convert "$cur" "$prev" ;;
+    inspect) _framewalk_inspect "$cur" "$prev" ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect help' -- "$cur") ;;
     esac
 }
 

@@ -34,9 +34,73 @@ _framewalk_dump() {
         '1:process or core file:_framewalk_target'
 }
 
+_framewalk_symbolicate() {
+    _arguments -s -S \
+        '*--debug=[dSYM, debug file, symbol map or folder of them]:path:_files' \
+        '--sysroot=[before the paths of a report]:directory:_files -/' \
+        '--no-separate[only the file itself]' \
+        '--no-debuginfod[do not ask servers]' \
+        '(--no-cache)--cache=[where symbol maps are kept]:directory:_files -/' \
+        '(--cache)--no-cache[keep no symbol maps]' \
+        '--threads=[for conversions]:threads:' \
+        '--offset[addresses count from the base]' \
+        '--file-offset[addresses are offsets in the file]' \
+        '--return[addresses are return addresses]' \
+        '(-j --section)'{-j+,--section=}'[addresses are offsets in this section]:section:' \
+        '--arch=[slice of a fat file]:architecture:(arm64 arm64e x86_64)' \
+        '--to=[what to write]:form:(json crash collapsed)' \
+        '(--to)--json[write JSON]' \
+        '(--to)--collapsed[write collapsed stacks]' \
+        '--no-inlines[only functions that are really there]' \
+        '--no-demangle[names as the symbol table has them]' \
+        '--simplified[short names]' \
+        '--columns[lines with columns]' \
+        '--full-path[files with their folders]' \
+        '(-s --basenames)'{-s,--basenames}'[files without their folders]' \
+        '--output=[write to this file]:file:_files' \
+        '--color=[colours]:when:(auto always never)' \
+        '(-v --verbose)'{-v,--verbose}'[files used and places looked at]' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '1:report or image:_files' \
+        '*:address:'
+}
+
+_framewalk_convert() {
+    _arguments -s -S \
+        '(-o --output)'{-o+,--output=}'[map or folder to write]:path:_files' \
+        '--arch=[only this slice]:architecture:(arm64 arm64e x86_64)' \
+        '*--debug=[dSYM, debug file or folder of them]:path:_files' \
+        '--sysroot=[before the system'"'"'s own places]:directory:_files -/' \
+        '--no-debuginfod[do not ask servers]' \
+        '--no-separate[only the file itself]' \
+        '--columns[keep columns]' \
+        '--no-calls[no call sites]' \
+        '--to=[what to write]:form:(symmap gsym breakpad)' \
+        '--verify[compare the map with the debug file]' \
+        '(-j --threads)'{-j+,--threads=}'[threads to read with]:threads:' \
+        '--json[summary as JSON]' \
+        '(-q --quiet)'{-q,--quiet}'[no summary]' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '*:debug file:_files'
+}
+
+_framewalk_inspect() {
+    _arguments -s -S \
+        '--json[one line of JSON for each file]' \
+        '--color=[colours]:when:(auto always never)' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '--functions[list the functions]' \
+        '--files[list the source files]' \
+        '--address=[what is known there]:address:' \
+        '*:file:_files'
+}
+
 _framewalk() {
     local -a commands
-    commands=('dump:stacks of all threads of a process or a core file' 'inspect:what is in a file' 'help:what a command takes')
+    commands=('dump:stacks of all threads of a process or a core file'
+        'symbolicate:names for addresses and crash reports'
+        'convert:a debug file to a symbol map' 'inspect:what is in a file'
+        'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
         return
@@ -45,7 +109,9 @@ _framewalk() {
     (( CURRENT-- ))
     case $words[1] in
         dump) _framewalk_dump ;;
-        inspect) _files ;;
+        symbolicate) _framewalk_symbolicate ;;
+        convert) _framewalk_convert ;;
+        inspect) _framewalk_inspect ;;
         help) _describe -t commands 'command' commands ;;
     esac
 }

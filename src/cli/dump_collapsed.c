@@ -39,7 +39,8 @@ static const char *suffix(enum frame_role role)
 {
     switch (role) {
     case FRAME_INLINED: return "_[i]";
-    case FRAME_TAIL_CALL: return "_[t]";
+    case FRAME_TAIL_CALL:
+    case FRAME_TAIL_INLINED: return "_[t]";
     case FRAME_REAL: break;
     }
     return "";

@@ -67,7 +67,7 @@ static json_t *encode_other(const struct frame_text *text)
     ok &= set(object, "symbol", text_or_null(text->linkage));
     ok &= set(object, "file", text_or_null(text->file));
     ok &= set(object, "line", line_or_null(text));
-    ok &= set(object, "tail_call", json_boolean(text->role == FRAME_TAIL_CALL));
+    ok &= set(object, "tail_call", json_boolean(!frame_role_is_certain(text->role)));
     if (ok)
         return object;
     json_decref(object);

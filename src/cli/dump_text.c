@@ -208,7 +208,7 @@ static void pad(size_t from, size_t to, struct style *style)
 static void print_number(const struct frame_text *text, uint64_t number, int digits,
                          struct style *style)
 {
-    if (text->role == FRAME_TAIL_CALL) /* on no stack */
+    if (!frame_role_is_certain(text->role)) /* on no stack */
         style_print(style, STYLE_PLAIN, "   %*s  ", digits, "");
     else
         style_print(style, STYLE_DIM, "  #%-*" PRIu64 "  ", digits, number);

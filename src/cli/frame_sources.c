@@ -131,32 +131,43 @@ static bool is_unchanged(const struct frame_sources *sources, const char *image,
     return stat(sources->dump->core, &core) == 0 && status->st_mtime <= core.st_mtime;
 }
 
-static fw_error try_path(struct frame_sources *sources, const struct fw_symbol *symbol,
+/* With `path` NULL: any file with the image's build id. Symbol tables alone are no source:
+ * fw_process reads them as well. */
+static fw_error open_one(struct frame_sources *sources, const struct fw_symbol *symbol,
                          const char *path, struct fw_source **source, struct fw_failure *why)
 {
-    struct stat status;
-    *why = (struct fw_failure){.code = FW_ERR_NOT_FOUND};
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
-        snprintf(why->message, sizeof why->message, "the file is not there any more");
-        return why->code;
-    }
-    if (symbol->build_id_size == 0 && !is_unchanged(sources, symbol->image, &status)) {
-        snprintf(why->message, sizeof why->message,
-                 "it has no build id, and its file may have changed");
-        return why->code;
-    }
     struct fw_source_request request = {.size = sizeof request,
                                         .path = path,
                                         .id = symbol->build_id,
                                         .id_size = symbol->build_id_size};
-    fw_error error = fw_source_open(sources->symbolicator, &request, source, why);
     struct fw_source_info info = {.size = sizeof info};
+    *why = (struct fw_failure){0};
+    fw_error error = fw_source_open(sources->symbolicator, &request, source, why);
+    why->code = error;
     if (error != FW_OK || (fw_source_info(*source, &info) == FW_OK && info.kind >= FW_SOURCE_DWARF))
         return error;
-    fw_source_close(*source); /* fw_process reads symbol tables as well */
+    fw_source_close(*source);
     *source = NULL;
     snprintf(why->message, sizeof why->message, "there is no debug information");
-    return why->code;
+    return FW_OK;
+}
+
+static fw_error try_path(struct frame_sources *sources, const struct fw_symbol *symbol,
+                         const char *path, struct fw_source **source, struct fw_failure *why)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        *why = (struct fw_failure){.code = FW_ERR_NOT_FOUND};
+        snprintf(why->message, sizeof why->message, "its file is not there any more");
+        return why->code;
+    }
+    if (symbol->build_id_size == 0 && !is_unchanged(sources, symbol->image, &status)) {
+        *why = (struct fw_failure){.code = FW_ERR_NOT_FOUND};
+        snprintf(why->message, sizeof why->message,
+                 "it has no build id, and its file may have changed");
+        return why->code;
+    }
+    return open_one(sources, symbol, path, source, why);
 }
 
 static char *story_of(const struct fw_source *source, const struct fw_failure *why)
@@ -175,17 +186,22 @@ static char *story_of(const struct fw_source *source, const struct fw_failure *w
     return length < 0 ? NULL : story;
 }
 
+/* At the image's path, else by its build id alone: a debug file may be there longer than the image.
+ */
 static bool open_source(struct frame_sources *sources, const struct fw_symbol *symbol,
                         struct image_source *image)
 {
     char paths[CANDIDATES][PATH_SIZE];
-    struct fw_failure why = {.code = FW_ERR_NOT_FOUND};
+    struct fw_failure why = {.code = FW_ERR_NOT_FOUND}, other;
     snprintf(why.message, sizeof why.message, "it is in memory only");
     size_t count = symbol->image[0] == '/' ? candidates(sources, symbol->image, paths) : 0;
     for (size_t i = 0; i < count && image->source == NULL; i++) {
         if (try_path(sources, symbol, paths[i], &image->source, &why) == FW_ERR_MEMORY)
             return false;
     }
+    if (count > 0 && why.code == FW_ERR_NOT_FOUND && symbol->build_id_size > 0 &&
+        open_one(sources, symbol, NULL, &image->source, &other) == FW_ERR_MEMORY)
+        return false;
     image->story = story_of(image->source, &why);
     return image->story != NULL;
 }

@@ -4,7 +4,7 @@
  *
  * Invariant: a source is of the very file that the process has mapped. The build id says so; of an
  * image without one, the system: a live process maps the file that its path names now, a core file
- * is younger than it. What was deleted, replaced or is in memory only has no source.
+ * is younger than it. Of what was deleted or replaced only a debug file with its build id serves.
  */
 #ifndef CLI_FRAME_SOURCES_H
 #define CLI_FRAME_SOURCES_H

@@ -91,9 +91,15 @@ const char *frame_role_mark(enum frame_role role)
     switch (role) {
     case FRAME_INLINED: return " [inlined]";
     case FRAME_TAIL_CALL: return " [tail call]";
+    case FRAME_TAIL_INLINED: return " [inlined, tail call]";
     case FRAME_REAL: break;
     }
     return "";
+}
+
+bool frame_role_is_certain(enum frame_role role)
+{
+    return role == FRAME_REAL || role == FRAME_INLINED;
 }
 
 void frame_list_free(struct frame_list *list)
@@ -110,13 +116,20 @@ static bool append(struct frame_list *list, const struct frame_text *text)
     return true;
 }
 
+static enum frame_role role_of(const struct fw_symbol_frame *frame)
+{
+    bool inlined = (frame->flags & FW_SYMBOL_INLINED) != 0;
+    if ((frame->flags & FW_SYMBOL_TAIL_CALL) != 0)
+        return inlined ? FRAME_TAIL_INLINED : FRAME_TAIL_CALL;
+    return inlined ? FRAME_INLINED : FRAME_REAL;
+}
+
 /* A function that debug information knows of, and that is not on the stack itself. */
 static bool append_other(struct frame_names *names, const struct frame_text *real,
-                         const struct fw_symbol_frame *from, enum frame_role role,
-                         struct frame_list *list)
+                         const struct fw_symbol_frame *from, struct frame_list *list)
 {
     struct frame_text text = {.subject = FRAME_FUNCTION,
-                              .role = role,
+                              .role = role_of(from),
                               .linkage = from->mangled,
                               .file = from->file,
                               .line = from->line,
@@ -132,7 +145,7 @@ static const struct fw_symbol_frame *real_frame(const struct fw_resolved *answer
 {
     const struct fw_symbol_frame *real = NULL;
     for (size_t i = 0; answer != NULL && i < answer->frame_count; i++) {
-        if ((answer->frames[i].flags & FW_SYMBOL_TAIL_CALL) == 0)
+        if (role_of(&answer->frames[i]) == FRAME_REAL)
             real = &answer->frames[i];
     }
     return real;
@@ -149,8 +162,7 @@ static bool append_tail_calls(struct frame_names *names, const struct dump_stack
     for (size_t i = 0; inner != NULL && i < inner->frame_count; i++) {
         const struct fw_symbol_frame *frame = &inner->frames[i];
         real->ambiguous |= (frame->flags & FW_SYMBOL_AMBIGUOUS_TAIL) != 0;
-        if ((frame->flags & FW_SYMBOL_TAIL_CALL) != 0 &&
-            !append_other(names, real, frame, FRAME_TAIL_CALL, list))
+        if (!frame_role_is_certain(role_of(frame)) && !append_other(names, real, frame, list))
             return false;
     }
     return true;
@@ -160,8 +172,8 @@ static bool append_inlined(struct frame_names *names, const struct fw_resolved *
                            const struct frame_text *real, struct frame_list *list)
 {
     for (size_t i = 0; answer != NULL && i < answer->frame_count; i++) {
-        if ((answer->frames[i].flags & FW_SYMBOL_INLINED) != 0 &&
-            !append_other(names, real, &answer->frames[i], FRAME_INLINED, list))
+        if (role_of(&answer->frames[i]) == FRAME_INLINED &&
+            !append_other(names, real, &answer->frames[i], list))
             return false;
     }
     return true;

@@ -20,8 +20,9 @@ enum frame_subject {
 
 enum frame_role {
     FRAME_REAL = 0,
-    FRAME_INLINED,   /* inlined into the next */
-    FRAME_TAIL_CALL, /* inferred: called by the next, and left by a jump */
+    FRAME_INLINED,      /* inlined into the next */
+    FRAME_TAIL_CALL,    /* inferred: called by the next, and left by a jump */
+    FRAME_TAIL_INLINED, /* inferred: inlined into the next, which was left by a jump from here */
 };
 
 struct frame_text {
@@ -63,5 +64,7 @@ void frame_list_free(struct frame_list *list);
 
 /* For people, behind the name: " [inlined]", " [tail call]" or "". */
 const char *frame_role_mark(enum frame_role role);
+/* Is it a part of the captured frame, and not inferred? */
+bool frame_role_is_certain(enum frame_role role);
 
 #endif

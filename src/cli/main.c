@@ -22,7 +22,7 @@ static const struct command commands[] = {
     {"dump", "PID|CORE", "stacks of all threads of a process or a core file", dump_main,
      dump_usage},
     {"symbolicate", "FILE [ADDRESS...]",
-     "addresses or a crash report to functions, files and lines", symbolicate_main,
+     "a crash report, or addresses, to functions, files and lines", symbolicate_main,
      symbolicate_usage},
     {"convert", "FILE", "a debug file to a symbol map", convert_main, convert_usage},
     {"inspect", "FILE...", "what is in a binary, debug file, symbol map or report", inspect_main,

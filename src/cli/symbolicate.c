@@ -241,6 +241,8 @@ static int run(struct command *c, int argc, char **argv)
 
 int symbolicate_exit_for(fw_error code)
 {
+    if (code == FW_ERR_ARGUMENT) /* which architecture? */
+        return CLI_USAGE;
     return code == FW_ERR_NOT_FOUND ? CLI_FORMAT : (int)cli_exit_for(code);
 }
 

@@ -80,7 +80,7 @@ void symbolicate_print_json(FILE *to, const struct symbolicate_options *options,
                             const struct symbolicate_question *question,
                             const struct fw_resolved *symbol);
 
-/* As cli_exit_for, but that what is not found is a file. */
+/* As cli_exit_for, but what is not found is a file, and what is not clear a matter of options. */
 int symbolicate_exit_for(fw_error code);
 /* Writes foreign text whole, control characters made visible. */
 void symbolicate_put(FILE *to, const char *text);

@@ -13,6 +13,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     OPTION_ARCH = 256,
@@ -112,6 +113,7 @@ void symbolicate_usage(FILE *to)
           "      --no-demangle    names as the symbol table has them\n"
           "      --simplified     short names\n"
           "      --columns        lines with columns\n"
+          "      --full-path      files with their folders in Apple's formats, too\n"
           "  -s, --basenames      files without their folders\n"
           "      --output FILE    write to FILE\n"
           "      --color WHEN     auto, always or never\n"
@@ -306,6 +308,18 @@ static bool check(const struct symbolicate_options *o, int argc)
     return false;
 }
 
+/* A wrong name would be searched in vain for ever. */
+static bool check_places(const struct symbolicate_options *o)
+{
+    for (size_t i = 0; i < o->folder_count; i++) {
+        if (access(o->folders[i], R_OK) != 0) {
+            cli_error("--debug %s: %s", o->folders[i], strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool parse_all(int argc, char **argv, bool atos, struct symbolicate_options *o)
 {
     const char *letters = atos ? ":e:o:l:s:j:d:f:ipaCvh" : ":e:o:l:sj:d:fipaCvh";
@@ -328,7 +342,7 @@ static bool parse_all(int argc, char **argv, bool atos, struct symbolicate_optio
     if (!o->file && optind < argc)
         o->file = argv[optind++];
     o->first_address = optind;
-    return o->help || check(o, argc);
+    return o->help || (check(o, argc) && check_places(o));
 }
 
 bool symbolicate_options_parse(int argc, char **argv, struct symbolicate_options *o)

@@ -251,7 +251,7 @@ static int write_report(struct job *job, FILE *to)
     } else if (error != FW_OK || job->no_memory) {
         cli_error("%s", fw_error_text(error != FW_OK ? error : FW_ERR_MEMORY));
         code = CLI_FAILED;
-    } else {
+    } else if (out.size > 0) {
         fwrite(out.data, 1, out.size, to);
     }
     report_bytes_free(&out);
@@ -317,6 +317,14 @@ static void tell_used(const struct report_image *image, const struct image_state
     fputc('\n', stderr);
 }
 
+/* Neither debug information nor a map: more could be known if there were files. */
+static bool lacks_files(const struct image_state *state)
+{
+    struct fw_source_info info = {.size = sizeof info};
+    return !state->file.source || fw_source_info(state->file.source, &info) != FW_OK ||
+           info.kind == FW_SOURCE_SYMBOLS || info.kind == FW_SOURCE_NOTHING;
+}
+
 /* One line for each image of the program; those of the system only when asked for. */
 static int tell_missing(const struct job *job)
 {
@@ -335,7 +343,7 @@ static int tell_missing(const struct job *job)
             continue;
         }
         tell_image(&r->images[i], state);
-        own |= !foreign && !state->file.source;
+        own |= !foreign && lacks_files(state);
     }
     if (system)
         cli_error("%zu %simage%s without symbols (--verbose lists %s)", system, own ? "other " : "",
@@ -375,9 +383,10 @@ static int symbolicate(struct job *job, struct fw_symbolicator *symbolicator, FI
         return symbolicate_exit_for(error);
     }
     int code = write_report(job, to);
+    if (code != CLI_OK)
+        return code;
     count_unnamed(job);
-    int missing = tell_missing(job);
-    return code == CLI_OK ? missing : code;
+    return tell_missing(job);
 }
 
 static void finish(struct job *job)

@@ -32,7 +32,7 @@ static void out_frame(struct report_bytes *out, const struct report *r, const st
         out_text(out, ";");
         out_label(out, name_shown(&f->names[i]));
         if (i + 1 < f->count)
-            out_text(out, f->names[i].flags & REPORT_TAIL_CALL ? "" : "_[i]");
+            out_text(out, f->names[i].flags & REPORT_TAIL_CALL ? "_[t]" : "_[i]");
     }
     if (f->count)
         return;

@@ -176,15 +176,25 @@ void write_ips_frame(struct writer *w, const struct frame_names *f)
 struct words {
     const char *function, *location, *file, *line;
     bool location_is_start; /* an address instead of an offset */
+    bool always_list;       /* nothing inlined is an empty list */
 };
 
 static const struct words *find_words(enum report_kind kind)
 {
-    static const struct words metrickit = {"symbol", "symbolLocation", "sourceFile", "sourceLine",
-                                           false};
-    static const struct words kscrash = {"symbol_name", "symbol_addr", "source_file", "source_line",
-                                         true};
-    static const struct words dump = {"function", "offset", "file", "line", false};
+    static const struct words metrickit = {.function = "symbol",
+                                           .location = "symbolLocation",
+                                           .file = "sourceFile",
+                                           .line = "sourceLine"};
+    static const struct words kscrash = {.function = "symbol_name",
+                                         .location = "symbol_addr",
+                                         .file = "source_file",
+                                         .line = "source_line",
+                                         .location_is_start = true};
+    static const struct words dump = {.function = "function",
+                                      .location = "offset",
+                                      .file = "file",
+                                      .line = "line",
+                                      .always_list = true};
     return kind == REPORT_KSCRASH ? &kscrash : kind == REPORT_DUMP ? &dump : &metrickit;
 }
 
@@ -224,7 +234,7 @@ static void set_members(struct members *m, const struct words *words, const stru
     set_text(m, words->file, outer->file);
     set_number(m, words->line, outer->line, outer->line != 0);
     set_begin(m, "inlines");
-    if (f->count > 1)
+    if (f->count > 1 || words->always_list)
         out_inlines(&m->values, words, f);
     set_end(m);
 }

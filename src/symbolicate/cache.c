@@ -1,9 +1,11 @@
 /*
- * The cache of symbol maps: FOLDER/ID-ARCH.symmap, one file for each identity and way of making.
+ * The cache of symbol maps: FOLDER/ID-ARCH-vN.symmap, one file for each identity, way of making and
+ * version of the format.
  *
- * Files appear whole (symmap_save) and are checked before use, so any number of processes share a
- * folder without a lock. Use is remembered by the modification time; over the limit the files of
- * the oldest go first. A map still open elsewhere stays usable after its name is gone.
+ * Files appear whole (symmap_save) and are checked before use: a damaged one is made again, and any
+ * number of processes share a folder without a lock. Use is remembered by the modification time;
+ * over the limit the longest unused go first. A map still open elsewhere stays usable after its
+ * name is gone. What a killed process left half written goes after an hour.
  */
 #include "symbolicate/internal.h"
 
@@ -15,22 +17,26 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char suffix[] = ".symmap";
+
+enum { LEFTOVER_SECONDS = 3600 };
 
 char *cache_path(const struct fw_source *source)
 {
     const struct fw_symbolicator *s = source->symbolicator;
     /* What is kept may know more than the file alone. */
-    if (s->options.no_separate || source->id_size == 0 || !s->cache_folder || !s->cache_folder[0])
+    if (s->options.no_separate || source->id_size == 0 || source->kind != FW_SOURCE_DWARF ||
+        !s->cache_folder || !s->cache_folder[0])
         return NULL;
     char id[2 * sizeof source->id + 1] = "";
     for (size_t i = 0; i < source->id_size; i++)
         snprintf(id + 2 * i, 3, "%02x", source->id[i]);
     char *path;
-    if (asprintf(&path, "%s/%s%s%s%s%s", s->cache_folder, id, source->arch[0] ? "-" : "",
-                 source->arch, s->options.columns ? "-columns" : "", suffix) < 0)
+    if (asprintf(&path, "%s/%s%s%s%s-v%u%s", s->cache_folder, id, source->arch[0] ? "-" : "",
+                 source->arch, s->options.columns ? "-columns" : "", SYMMAP_VERSION, suffix) < 0)
         return NULL;
     return path;
 }
@@ -41,7 +47,7 @@ struct symmap *cache_open(const struct fw_source *source, const char *path)
     if (symmap_open(path, &map, NULL) != FW_OK)
         return NULL;
     const struct symmap_identity *identity = symmap_identity(map);
-    if (identity->id_size != source->id_size ||
+    if (identity->id_size != source->id_size || identity->base != source->base ||
         memcmp(identity->id, source->id, source->id_size) != 0) {
         symmap_close(map);
         return NULL;
@@ -71,7 +77,14 @@ static bool is_cached_map(const char *name)
            strcmp(name + size - (sizeof suffix - 1), suffix) == 0;
 }
 
-/* Takes files away, the longest unused first, until the rest fits. */
+static bool is_leftover(const char *name, const struct stat *status)
+{
+    const char *end = strstr(name, suffix);
+    return end && end[sizeof suffix - 1] == '.' &&
+           time(NULL) - status->st_mtim.tv_sec > LEFTOVER_SECONDS;
+}
+
+/* Takes leftovers away, and maps, the longest unused first, until the rest fits. */
 static void trim(const char *folder, uint64_t limit)
 {
     DIR *dir = opendir(folder);
@@ -82,9 +95,12 @@ static void trim(const char *folder, uint64_t limit)
     uint64_t total = 0;
     for (struct dirent *entry; (entry = readdir(dir));) {
         struct stat status;
-        if (!is_cached_map(entry->d_name) ||
-            fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        if (fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(status.st_mode))
+            continue;
+        if (is_leftover(entry->d_name, &status))
+            unlinkat(dirfd(dir), entry->d_name, 0);
+        if (!is_cached_map(entry->d_name))
             continue;
         if (!array_room(&list, &capacity, count, sizeof *list))
             break;

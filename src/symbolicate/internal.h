@@ -34,14 +34,22 @@ struct fw_source {
     enum fw_source_kind kind;
     char *searched; /* owned, never NULL */
 
-    struct object *object;     /* NULL for a map */
-    struct object *debug;      /* its separate debug file, of `files`; or NULL */
-    struct debug_files *files; /* NULL: not looked for */
-    size_t asked;              /* addresses looked up in small maps so far */
+    struct object *object;           /* NULL for a map */
+    struct object *debug;            /* its separate debug file, of `files`; or NULL */
+    struct debug_files *files;       /* NULL: not looked for */
+    const struct object_range *code; /* of the object, ascending; it owns them */
+    size_t code_count;               /* 0: not known */
+    size_t asked;                    /* what was asked of small maps so far */
 
     _Atomic(struct symmap *) map; /* of the whole image; set once */
     uint8_t *map_bytes;           /* when it was built here */
 };
+
+/* symbolicator.c: reads a struct that begins with its `size`, made by a caller of an older or newer
+ * version: what an older one lacks becomes zero, what a newer one has more must be zero
+ * (FW_ERR_UNSUPPORTED). FW_ERR_ARGUMENT for a size that no version has. */
+fw_error take_sized(void *to, size_t size, const void *from);
+enum { SIZED_MAX = 4096 };
 
 /* source.c: a map of the whole image, from the cache or converted now. */
 fw_error source_whole_map(struct fw_source *source, struct symmap **map, struct fw_failure *why);
@@ -51,7 +59,8 @@ fw_error source_map_for(struct fw_source *source, const uint64_t *addresses, siz
                         struct symmap **map, uint8_t **bytes, struct fw_failure *why);
 
 /* cache.c: the path that the source's map has in the cache; NULL: not cached (or out of memory).
- * To be freed. */
+ * Maps of symbols alone are not: they are made in no time, and a later run may find more. To be
+ * freed. */
 char *cache_path(const struct fw_source *source);
 /* The map at `path` when it is whole and of this source. */
 struct symmap *cache_open(const struct fw_source *source, const char *path);
@@ -70,21 +79,26 @@ enum tail_result {
     TAIL_NONE = 0,
     TAIL_CHAIN,
     TAIL_AMBIGUOUS,
-    TAIL_ELSEWHERE /* the map holds too little to tell: a whole one is needed */
+    TAIL_ELSEWHERE, /* the map holds too little to tell: a whole one is needed */
+    TAIL_NO_MEMORY
 };
 /* The functions that must have run between the call that returns to `return_offset` and `callee`,
  * innermost first. `partial`: the map was built of some units only. */
 enum tail_result tail_chain(const struct symmap *map, bool partial, uint64_t return_offset,
                             uint32_t callee, struct tail_step steps[TAIL_CHAIN_MAX], size_t *count);
 
-/* names.c: demangles as the options say; the result lives in `arena`, or is `mangled` itself. NULL
- * when memory ran out. Names are remembered in `cache` by their address. */
-struct name_cache {
-    struct name_entry *entries;
+/* names.c: texts of a map, copied into `arena` once however often they are asked for. False or NULL
+ * when memory ran out. */
+struct texts { /* all zero: empty */
+    struct text_entry *entries;
     size_t count, capacity; /* a power of two */
 };
-const char *name_for_people(const struct fw_symbolicator *symbolicator, struct name_cache *cache,
-                            struct arena *arena, const char *mangled);
-void name_cache_free(struct name_cache *cache);
+/* *shown is demangled as the options say; *mangled itself when there is nothing to demangle. */
+bool texts_name(struct texts *texts, struct arena *arena,
+                const struct fw_symbolicator *symbolicator, const char *name, const char **mangled,
+                const char **shown);
+const char *texts_path(struct texts *texts, struct arena *arena, const char *directory,
+                       const char *file);
+void texts_free(struct texts *texts);
 
 #endif

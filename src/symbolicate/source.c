@@ -7,18 +7,24 @@
  */
 #include "symbolicate/internal.h"
 
+#include "object/debug_sections.h"
 #include "object/object.h"
 #include "symbolicate/find.h"
 #include "symbolicate/identity.h"
 #include "symmap/convert.h"
 #include "symmap/import.h"
-#include "symmap/read_file.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { FEW_ADDRESSES = 256, ASKED_MANY = 4096 };
+/* However few addresses a small map is for, it costs a look at every unit: it counts as many. Once
+ * so much was asked for, small maps have cost about what the whole one does. */
+enum { FEW_ADDRESSES = 256, ASKED_AT_LEAST = 512, ASKED_MANY = 4096 };
 
 static fw_error fail(struct fw_failure *why, fw_error code, const char *path, const char *text)
 {
@@ -29,26 +35,19 @@ static fw_error fail(struct fw_failure *why, fw_error code, const char *path, co
     return code;
 }
 
-static bool is_map(const char *path)
-{
-    char magic[8] = {0};
-    FILE *file = fopen(path, "rbe");
-    size_t got = file ? fread(magic, 1, sizeof magic, file) : 0;
-    if (file)
-        fclose(file);
-    return got == sizeof magic && memcmp(magic, SYMMAP_MAGIC, sizeof magic) == 0;
-}
+enum map_kind { NO_MAP = 0, OWN_MAP, FOREIGN_MAP /* GSYM, Breakpad text */ };
 
-/* What another tool's file of symbols begins with. */
-static bool is_foreign(const char *path)
+static enum map_kind map_kind(const char *path)
 {
     uint8_t start[64];
     FILE *file = fopen(path, "rbe");
     size_t got = file ? fread(start, 1, sizeof start, file) : 0;
     if (file)
         fclose(file);
-    return import_is_gsym((struct span){start, got}) ||
-           import_is_breakpad((struct span){start, got});
+    struct span bytes = {start, got};
+    if (got >= 8 && memcmp(start, SYMMAP_MAGIC, 8) == 0)
+        return OWN_MAP;
+    return import_is_gsym(bytes) || import_is_breakpad(bytes) ? FOREIGN_MAP : NO_MAP;
 }
 
 static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
@@ -58,41 +57,41 @@ static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
         memcpy(s->id, id, s->id_size);
 }
 
-static void take_map(struct fw_source *s, struct symmap *map)
+/* Made into a map of our own, in memory. */
+static fw_error import_file(struct fw_source *s, struct symmap **map, struct fw_failure *why)
 {
+    int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    void *mapped = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        mapped = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (mapped == MAP_FAILED)
+        return fail(why, FW_ERR_SYSTEM, s->path, "cannot be read");
+    struct span bytes = {mapped, (size_t)status.st_size};
+    size_t size;
+    fw_error error = import_map(bytes, s->path, &s->map_bytes, &size, why);
+    munmap(mapped, bytes.size);
+    if (error == FW_OK)
+        error = symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, map, why);
+    return error;
+}
+
+static fw_error open_map(struct fw_source *s, enum map_kind kind, struct fw_failure *why)
+{
+    struct symmap *map;
+    fw_error error =
+        kind == FOREIGN_MAP ? import_file(s, &map, why) : symmap_open(s->path, &map, why);
+    if (error != FW_OK)
+        return error;
     const struct symmap_identity *identity = symmap_identity(map);
     take_identity(s, identity->id, identity->id_size);
     memcpy(s->arch, identity->arch, sizeof s->arch);
     s->base = identity->base;
     s->kind = FW_SOURCE_MAP;
     atomic_store(&s->map, map);
-}
-
-static fw_error open_map(struct fw_source *s, struct fw_failure *why)
-{
-    struct symmap *map;
-    fw_error error = symmap_open(s->path, &map, why);
-    if (error == FW_OK)
-        take_map(s, map);
-    return error;
-}
-
-/* GSYM or Breakpad text: a map of it is made now. */
-static fw_error open_foreign(struct fw_source *s, struct fw_failure *why)
-{
-    uint8_t *file;
-    size_t file_size, size;
-    struct symmap *map;
-    fw_error error = symmap_read_file(s->path, &file, &file_size, why);
-    if (error != FW_OK)
-        return error;
-    error = import_map((struct span){file, file_size}, s->path, &s->map_bytes, &size, why);
-    free(file);
-    if (error == FW_OK)
-        error = symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, &map, why);
-    if (error == FW_OK)
-        take_map(s, map);
-    return error;
+    return FW_OK;
 }
 
 static fw_error no_memory(const struct fw_source *s, struct fw_failure *why)
@@ -157,6 +156,9 @@ static fw_error open_object(struct fw_source *s, const struct object_choice *cho
     if (!s->symbolicator->options.no_separate)
         error = find_files(s, why);
     s->kind = has_dwarf(s) ? FW_SOURCE_DWARF : FW_SOURCE_SYMBOLS;
+    /* Now, for later it may be asked by many threads. */
+    if (error == FW_OK)
+        error = object_code_ranges(s->object, &s->code, &s->code_count);
     return error;
 }
 
@@ -184,10 +186,10 @@ static fw_error check_map(const struct fw_source *s, const struct object_choice 
 static fw_error open_path(struct fw_source *s, const struct object_choice *choice,
                           struct fw_failure *why)
 {
-    bool foreign = is_foreign(s->path);
-    if (!foreign && !is_map(s->path))
+    enum map_kind kind = map_kind(s->path);
+    if (kind == NO_MAP)
         return open_object(s, choice, why);
-    fw_error error = foreign ? open_foreign(s, why) : open_map(s, why);
+    fw_error error = open_map(s, kind, why);
     return error == FW_OK ? check_map(s, choice, why) : error;
 }
 
@@ -202,6 +204,8 @@ static void forget(struct fw_source *s)
     free(s->debug_path);
     s->files = NULL;
     s->object = s->debug = NULL;
+    s->code = NULL;
+    s->code_count = 0;
     s->debug_path = NULL;
     s->id_size = 0;
     s->arch[0] = 0;
@@ -254,22 +258,45 @@ static fw_error open_source(struct fw_source *s, const struct fw_source_request 
     return error;
 }
 
+/* A thread that is cancelled must not leave with the lock, or with files half written. */
+static int lock(struct fw_source *source)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_mutex_lock(&source->lock);
+    return state;
+}
+
+static void unlock(struct fw_source *source, int state)
+{
+    pthread_mutex_unlock(&source->lock);
+    pthread_setcancelstate(state, NULL);
+}
+
 fw_error fw_source_open(struct fw_symbolicator *symbolicator,
                         const struct fw_source_request *request, struct fw_source **source,
                         struct fw_failure *why)
 {
     *source = NULL;
-    if (request->size != sizeof *request)
-        return fail(why, FW_ERR_UNSUPPORTED, request->path, "request of another version");
+    struct fw_source_request taken;
+    fw_error error = take_sized(&taken, sizeof taken, request);
+    if (error != FW_OK)
+        return fail(why, error, "request", "its size or contents are of another version");
     struct fw_source *s = calloc(1, sizeof *s);
     if (!s)
-        return fail(why, FW_ERR_MEMORY, request->path, fw_error_text(FW_ERR_MEMORY));
+        return fail(why, FW_ERR_MEMORY, taken.path, fw_error_text(FW_ERR_MEMORY));
     s->symbolicator = symbolicator;
     pthread_mutex_init(&s->lock, NULL);
-    s->path = strdup(request->path ? request->path : "");
+    if (why)
+        why->code = FW_OK;
+    int state = lock(s);
+    s->path = strdup(taken.path ? taken.path : "");
     s->searched = strdup("");
-    fw_error error = s->path && s->searched ? open_source(s, request, why) : no_memory(s, why);
+    error = s->path && s->searched ? open_source(s, &taken, why) : no_memory(s, why);
+    unlock(s, state);
     if (error != FW_OK) {
+        if (why && why->code != error)
+            fail(why, error, s->path, fw_error_text(error));
         fw_source_close(s);
         return error;
     }
@@ -294,10 +321,11 @@ void fw_source_close(struct fw_source *source)
 
 fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *info)
 {
-    if (info->size != sizeof *info)
-        return FW_ERR_UNSUPPORTED;
-    *info = (struct fw_source_info){
-        .size = sizeof *info,
+    size_t size = info->size;
+    if (size <= sizeof size || size > SIZED_MAX)
+        return FW_ERR_ARGUMENT;
+    const struct fw_source_info all = {
+        .size = size,
         .kind = source->kind,
         .path = source->path,
         .debug_path = source->debug_path,
@@ -307,6 +335,8 @@ fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *i
         .base = source->base,
         .searched = source->searched,
     };
+    memset(info, 0, size);
+    memcpy(info, &all, size < sizeof all ? size : sizeof all);
     return FW_OK;
 }
 
@@ -344,19 +374,31 @@ static struct symmap *standing_map(struct fw_source *s)
     return map;
 }
 
+/* Whether the debug information had all that it refers to: else a later run may find more. */
+static bool is_complete(struct fw_source *s, const struct convert_report *report)
+{
+    const char *link;
+    struct span id;
+    bool wants = object_debugaltlink(s->debug ? s->debug : s->object, &link, &id);
+    return report->dwarf.count[DWARF_PROBLEM_SPLIT] == 0 && report->parts_missing == 0 &&
+           (!wants || (s->files && s->files->companions.supplementary));
+}
+
 static fw_error convert_whole(struct fw_source *s, struct symmap **map, struct fw_failure *why)
 {
     size_t size;
+    uint8_t *bytes;
     struct convert_report report;
-    fw_error error = convert(s, NULL, 0, &s->map_bytes, &size, &report, why);
+    fw_error error = convert(s, NULL, 0, &bytes, &size, &report, why);
     if (error != FW_OK)
         return error;
-    error = symmap_open_bytes((struct span){s->map_bytes, size}, true, s->path, map, why);
-    if (error != FW_OK)
+    error = symmap_open_bytes((struct span){bytes, size}, true, s->path, map, why);
+    if (error != FW_OK) {
+        free(bytes);
         return error;
-    /* Without some of its object files a map is good for now, but not for ever. */
-    bool whole = s->kind == FW_SOURCE_DWARF && report.parts_missing == 0;
-    char *path = whole ? cache_path(s) : NULL;
+    }
+    s->map_bytes = bytes;
+    char *path = is_complete(s, &report) ? cache_path(s) : NULL;
     if (path)
         cache_keep(s->symbolicator, path, s->map_bytes, size);
     free(path);
@@ -369,10 +411,10 @@ fw_error source_whole_map(struct fw_source *source, struct symmap **map, struct 
     *map = atomic_load(&source->map);
     if (*map)
         return FW_OK;
-    pthread_mutex_lock(&source->lock);
+    int state = lock(source);
     *map = standing_map(source);
     fw_error error = *map ? FW_OK : convert_whole(source, map, why);
-    pthread_mutex_unlock(&source->lock);
+    unlock(source, state);
     return error;
 }
 
@@ -387,7 +429,7 @@ static fw_error small_map(struct fw_source *s, const uint64_t *addresses, size_t
         free(*bytes);
         *bytes = NULL;
     }
-    s->asked += count;
+    s->asked += count > ASKED_AT_LEAST ? count : ASKED_AT_LEAST;
     return error;
 }
 
@@ -398,13 +440,13 @@ fw_error source_map_for(struct fw_source *source, const uint64_t *addresses, siz
     *map = atomic_load(&source->map);
     if (*map)
         return FW_OK;
-    pthread_mutex_lock(&source->lock);
+    int state = lock(source);
     fw_error error = FW_OK;
     *map = standing_map(source);
-    if (!*map && count <= FEW_ADDRESSES && source->asked + count <= ASKED_MANY)
+    if (!*map && count <= FEW_ADDRESSES && source->asked < ASKED_MANY)
         error = small_map(source, addresses, count, map, bytes, why);
     else if (!*map)
         error = convert_whole(source, map, why);
-    pthread_mutex_unlock(&source->lock);
+    unlock(source, state);
     return error;
 }

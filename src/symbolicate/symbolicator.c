@@ -1,4 +1,5 @@
-/* The symbolicator: its options, and nothing that changes after it is made. */
+/* The symbolicator: its options, and nothing that changes after it is made. And how structs grow.
+ */
 #include "symbolicate/internal.h"
 
 #include "object/codecs.h"
@@ -13,6 +14,21 @@ static pthread_once_t codecs_once = PTHREAD_ONCE_INIT;
 static void set_codecs(void)
 {
     object_set_codecs(&object_codecs_all);
+}
+
+fw_error take_sized(void *to, size_t size, const void *from)
+{
+    size_t given;
+    memcpy(&given, from, sizeof given);
+    if (given <= sizeof given || given > SIZED_MAX)
+        return FW_ERR_ARGUMENT;
+    for (size_t i = size; i < given; i++)
+        if (((const unsigned char *)from)[i])
+            return FW_ERR_UNSUPPORTED;
+    memset(to, 0, size);
+    memcpy(to, from, given < size ? given : size);
+    memcpy(to, &size, sizeof size);
+    return FW_OK;
 }
 
 static bool copy_folders(struct fw_symbolicator *s, const char *const *folders)
@@ -61,14 +77,15 @@ fw_error fw_symbolicator_create(const struct fw_symbolicator_options *options,
                                 struct fw_symbolicator **symbolicator)
 {
     *symbolicator = NULL;
-    if (options && options->size != sizeof *options)
-        return FW_ERR_UNSUPPORTED;
+    struct fw_symbolicator_options given = {.size = sizeof given};
+    fw_error error = options ? take_sized(&given, sizeof given, options) : FW_OK;
+    if (error != FW_OK)
+        return error;
     pthread_once(&codecs_once, set_codecs);
     struct fw_symbolicator *s = calloc(1, sizeof *s);
     if (!s)
         return FW_ERR_MEMORY;
-    if (options)
-        s->options = *options;
+    s->options = given;
     if (!copy_options(s)) {
         fw_symbolicator_destroy(s);
         return FW_ERR_MEMORY;

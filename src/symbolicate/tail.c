@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-enum { REACHED_MAX = 512, JUMPS_MAX = 4096 };
+enum { REACHED_MAX = 512, JUMPS_MAX = 4096, SLOTS = 2 * REACHED_MAX };
 
 struct node {
     uint32_t function;
@@ -29,12 +29,14 @@ struct node {
 struct jump {
     uint64_t offset;
     uint32_t target;
+    struct node *node; /* of the target; NULL: there were too many */
 };
 
 struct graph { /* what can be reached from the function that was called */
     const struct symmap *map;
     struct node nodes[REACHED_MAX];
     size_t node_count;
+    uint16_t slots[SLOTS]; /* nodes by function: 1 + index; 0: free */
     struct jump jumps[JUMPS_MAX];
     size_t jump_count;
     bool indirect;  /* some jump goes through a pointer: it may lead anywhere */
@@ -42,24 +44,32 @@ struct graph { /* what can be reached from the function that was called */
     bool unknown;   /* a list may not be whole, or there was too much */
 };
 
+/* The slot of a function, a free one when it was not reached. */
+static uint16_t *slot_of(struct graph *g, uint32_t function)
+{
+    size_t i = (function * 0x9e3779b1u >> 16) % SLOTS;
+    while (g->slots[i] && g->nodes[g->slots[i] - 1].function != function)
+        i = (i + 1) % SLOTS;
+    return &g->slots[i];
+}
+
 static struct node *find(struct graph *g, uint32_t function)
 {
-    for (size_t i = 0; i < g->node_count; i++)
-        if (g->nodes[i].function == function)
-            return &g->nodes[i];
-    return NULL;
+    uint16_t slot = *slot_of(g, function);
+    return slot ? &g->nodes[slot - 1] : NULL;
 }
 
 static struct node *reach(struct graph *g, uint32_t function)
 {
-    struct node *node = find(g, function);
-    if (node)
-        return node;
+    uint16_t *slot = slot_of(g, function);
+    if (*slot)
+        return &g->nodes[*slot - 1];
     if (g->node_count == REACHED_MAX) {
         g->unknown = true;
         return NULL;
     }
-    node = &g->nodes[g->node_count++];
+    struct node *node = &g->nodes[g->node_count++];
+    *slot = (uint16_t)g->node_count;
     *node = (struct node){.function = function};
     return node;
 }
@@ -79,7 +89,7 @@ static bool take_jump(void *context, uint64_t offset, uint32_t target)
         g->unknown = true;
         return false;
     }
-    g->jumps[g->jump_count++] = (struct jump){offset, target};
+    g->jumps[g->jump_count++] = (struct jump){offset, target, NULL};
     return true;
 }
 
@@ -100,7 +110,7 @@ static void explore(struct graph *g, uint32_t called)
         symmap_tail_calls(g->map, node->function, take_jump, g);
         node->jump_count = g->jump_count - node->first_jump;
         for (size_t k = 0; k < node->jump_count; k++)
-            reach(g, g->jumps[node->first_jump + k].target);
+            g->jumps[node->first_jump + k].node = reach(g, g->jumps[node->first_jump + k].target);
     }
 }
 
@@ -113,9 +123,8 @@ static void mark_leading(struct graph *g, uint32_t callee)
         for (size_t i = 0; i < g->node_count; i++) {
             struct node *node = &g->nodes[i];
             for (size_t k = 0; k < node->jump_count && !node->leads; k++) {
-                uint32_t target = g->jumps[node->first_jump + k].target;
-                struct node *next = find(g, target);
-                node->leads = target == callee || (next && next->leads);
+                const struct jump *jump = &g->jumps[node->first_jump + k];
+                node->leads = jump->target == callee || (jump->node && jump->node->leads);
                 changed |= node->leads;
             }
         }
@@ -129,8 +138,7 @@ static uint32_t only_next(struct graph *g, const struct node *node, uint32_t cal
     uint32_t found = CODE_NONE;
     for (size_t k = 0; k < node->jump_count; k++) {
         const struct jump *jump = &g->jumps[node->first_jump + k];
-        struct node *next = find(g, jump->target);
-        if (jump->target != callee && !(next && next->leads))
+        if (jump->target != callee && !(jump->node && jump->node->leads))
             continue;
         if (found != CODE_NONE && found != jump->target)
             return CODE_NONE;
@@ -177,7 +185,7 @@ enum tail_result tail_chain(const struct symmap *map, bool partial, uint64_t ret
         return partial ? TAIL_ELSEWHERE : TAIL_NONE;
     struct graph *g = calloc(1, sizeof *g);
     if (!g)
-        return TAIL_AMBIGUOUS;
+        return TAIL_NO_MEMORY;
     g->map = map;
     explore(g, called);
     mark_leading(g, callee);

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+_Static_assert(FORMAT_MAJOR == SYMMAP_VERSION, "the version that others know");
+
 __attribute__((format(printf, 4, 5))) static fw_error
 refuse(struct fw_failure *why, fw_error code, uint64_t place, const char *format, ...)
 {

@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static fw_error fail(struct fw_failure *why, const char *path, const char *what, int number)
@@ -55,22 +57,43 @@ static fw_error write_special(const char *path, const void *bytes, size_t size,
     return good ? FW_OK : fail(why, path, "cannot write", number);
 }
 
+/* A new file beside `path`, with the rights that the user's umask gives (which mkstemp's files have
+ * not, and which cannot be asked for without changing it for other threads). The caller frees
+ * *name.
+ */
+static int open_temporary(const char *path, char **name)
+{
+    static _Atomic unsigned serial;
+    *name = NULL;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        free(*name);
+        if (asprintf(name, "%s.%lx-%lx-%x", path, (unsigned long)getpid(),
+                     (unsigned long)now.tv_nsec, atomic_fetch_add(&serial, 1)) < 0) {
+            *name = NULL;
+            errno = ENOMEM;
+            return -1;
+        }
+        int fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
 fw_error symmap_save(const char *path, const void *bytes, size_t size, struct fw_failure *why)
 {
     if (is_special(path))
         return write_special(path, bytes, size, why);
     char *temporary;
-    if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
-        return fail(why, path, "cannot write", ENOMEM);
-    int fd = mkostemp(temporary, O_CLOEXEC);
+    int fd = open_temporary(path, &temporary);
     if (fd < 0) {
         fw_error error = fail(why, path, "cannot write", errno);
         free(temporary);
         return error;
     }
-    mode_t mask = umask(0);
-    umask(mask);
-    bool good = write_all(fd, bytes, size) && fchmod(fd, 0666 & ~mask) == 0;
+    bool good = write_all(fd, bytes, size);
     int number = errno;
     if (close(fd) != 0 && good) {
         good = false;

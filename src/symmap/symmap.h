@@ -17,7 +17,8 @@
 
 struct symmap;
 
-#define SYMMAP_MAGIC "FWSYMMAP" /* the first 8 bytes of a file */
+#define SYMMAP_MAGIC   "FWSYMMAP" /* the first 8 bytes of a file */
+#define SYMMAP_VERSION 1u         /* files of another major version are refused */
 
 fw_error symmap_open(const char *path, struct symmap **map, struct fw_failure *why);
 /* Bytes that outlive the map. `trusted`: made by this process just now, checksums are not computed

@@ -51,17 +51,24 @@ def call_line(function, callee):
 
 def ours(pid, *options):
     """Thread name -> frames (function, file, line, role), innermost first."""
-    result = subprocess.run([FRAMEWALK, "dump", "--json", *options, str(pid)], capture_output=True,
-                            text=True, timeout=60, check=True)
+    return frames_of(output("dump", "--json", *options, str(pid)))
+
+
+def output(*arguments):
+    return subprocess.run([FRAMEWALK, *arguments], capture_output=True, text=True, timeout=60,
+                          check=True).stdout
+
+
+def frames_of(dump):
     threads = {}
-    for thread in json.loads(result.stdout)["threads"]:
+    for thread in json.loads(dump)["threads"]:
         frames = threads[thread["name"]] = []
         for frame in thread["stacks"][0]["frames"]:
             if frame["ambiguous_tail_calls"]:
                 frames.append((None, None, None, "ambiguous"))
             for other in frame["inlines"]:
-                role = "tail call" if other["tail_call"] else "inlined"
-                frames.append((other["function"], other["file"], other["line"], role))
+                role = "tail call" if other.get("tail_call") else "inlined"
+                frames.append((other["function"], other.get("file"), other.get("line"), role))
             frames.append((frame["function"], frame["file"], frame["line"], "real"))
     return threads
 
@@ -125,8 +132,7 @@ class Lines(unittest.TestCase):
 
     def test_inlined_text(self):
         at = marked()
-        text = subprocess.run([FRAMEWALK, "dump", str(self.pid)], capture_output=True, text=True,
-                              timeout=60, check=True).stdout
+        text = output("dump", str(self.pid))
         self.assertRegex(text, rf"""  #(\d+) +innermost \[inlined\] +\(lines\) +lines\.c:{at["innermost"]}
   #\1 +middle \[inlined\] +\(lines\) +lines\.c:{at["middle"]}
   #\1 +outer\+0x[0-9a-f]+ +\(lines\) +lines\.c:{at["outer"]}
@@ -146,7 +152,6 @@ class Lines(unittest.TestCase):
             expected.append((function, line[0] if len(line) == 1 else None, role))
         expected.append(("tail_run", *call_line("tail_run", wanted[-1][0]), "real"))
         expected.append(("run_case", at["run_case"], "real"))
-        # run_case ends differently for every compiler: it may be a part of start_thread's caller.
         self.assertEqual(frames, expected)
 
     def test_tail_calls(self):
@@ -171,14 +176,22 @@ class Lines(unittest.TestCase):
                              [frame[0] for frame in frames])
 
     def test_collapsed(self):
-        text = subprocess.run([FRAMEWALK, "dump", "--collapsed", str(self.pid)],
-                              capture_output=True, text=True, timeout=60, check=True).stdout
+        text = output("dump", "--collapsed", str(self.pid))
         self.assertIn(";main;outer;middle_[i];innermost_[i];stay;", text)
         self.assertIn(";tail_run;one_way;one_[t];two_[t];bottom;stay;", text)
 
+    def test_lines_later(self):
+        """A dump without lines gets the same from framewalk symbolicate."""
+        path = self.program + ".json"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(output("dump", "--json", "--no-lines", str(self.pid)))
+        certain = lambda threads: {name: [frame for frame in frames if frame[3] != "ambiguous"]
+                                   for name, frames in threads.items()}
+        self.assertEqual(certain(frames_of(output("symbolicate", path))), certain(ours(self.pid)))
+
     def test_replaced_file(self):
         """Another program under the same path gives no lines to the one that runs; a copy of it
-        does."""
+        does. The copy is not the file that is mapped: its build id tells that it is the same."""
         kept = self.program + "-kept"
         has_lines = lambda: any(path in SOURCES for _, path, _, _ in ours(self.pid)["lines"])
         shutil.copy(self.program, kept)
@@ -188,6 +201,44 @@ class Lines(unittest.TestCase):
         self.assertFalse(has_lines())
         os.replace(kept, self.program)
         self.assertTrue(has_lines())
+
+    def test_core(self):
+        """A core file; and one of another machine, whose files are in a folder."""
+        if not shutil.which("gdb") or not shutil.which("objcopy"):
+            self.skipTest("needs gdb to write a core file, and objcopy")
+        root = os.path.join(self.folder.name, "root")
+        stripped = os.path.join(self.folder.name, "stripped")
+        notes = subprocess.run(["readelf", "-n", self.program], capture_output=True, text=True,
+                               check=True).stdout
+        build_id = re.search("Build ID: ([0-9a-f]+)", notes).group(1)
+        debug = f"{root}/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+        os.makedirs(os.path.dirname(root + stripped))
+        os.makedirs(os.path.dirname(debug))
+        subprocess.run(["objcopy", "--only-keep-debug", self.program, debug], check=True)
+        subprocess.run(["objcopy", "--strip-all", self.program, stripped], check=True)
+
+        wanted = of_program(ours(self.pid)["lines"])
+        shows = lambda core, *options: of_program(list(ours(core, *options).values())[0])
+        self.assertEqual(shows(self.core_of(self.pid)), wanted)
+        with subprocess.Popen([stripped], stdout=subprocess.PIPE, text=True) as process:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            core = self.core_of(process.pid)
+            process.kill()
+        self.assertEqual(shows(core), [])
+        self.assertEqual(shows(core, "--exe", self.program), wanted)  # the same, not stripped
+        os.rename(stripped, root + stripped)
+        self.assertEqual(shows(core, "--sysroot", root), wanted)
+        os.remove(debug)
+        self.assertEqual(shows(core, "--sysroot", root), [])
+
+    def core_of(self, pid):
+        core = f"{self.program}.{pid}.core"
+        subprocess.run(["gdb", "-q", "-nx", "-batch", "-p", str(pid), "-ex",
+                        "set debuginfod enabled off", "-ex", f"generate-core-file {core}"],
+                       capture_output=True, timeout=100)
+        if not os.path.exists(core):
+            self.skipTest("gdb writes no core file")
+        return core
 
     def test_gdb(self):
         """gdb shows the same frames at the same lines, and each tail call that we show."""

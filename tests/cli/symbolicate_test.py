@@ -259,6 +259,11 @@ class AsAtos(unittest.TestCase):
         answer = run("-o", DSYM, "-arch", "x86_64", "0x1")
         self.assertEqual(answer.returncode, 5)
         self.assertIn("arm64", answer.stderr)
+        fat = os.path.join(SHARED, "debug/llvm-dsymutil/fat-test.dylib")
+        answer = run("-o", fat, "0x1000")
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn("x86_64, i386, x86_64h", answer.stderr)
+        self.assertEqual(run("-o", fat, "-arch", "i386", "0xffffff").stdout, "0xffffff\n")
 
 
 class Own(unittest.TestCase):
@@ -340,6 +345,16 @@ class Own(unittest.TestCase):
         for place in (made, os.path.dirname(made)):
             self.assertIn("symbolicate_program.cc:",
                           run("--debug", place, trace).stdout)
+
+    def test_symbols_of_other_tools(self):
+        for form in ("gsym", "breakpad"):
+            made = os.path.join(FOLDER.name, "other." + form)
+            subprocess.run([FRAMEWALK, "convert", "--quiet", "--to", form, "--output", made,
+                            self.program], check=True, timeout=100)
+            place = re.compile(r"  (/\S+:\d+)$", re.M)
+            every = same_addresses(self, self.program)
+            self.assertEqual(place.findall(run(made, *every).stdout),
+                             place.findall(run(self.program, *every).stdout), form)
 
     def test_json_is_documented(self):
         with open(SCHEMA, encoding="utf-8") as file:
@@ -604,6 +619,49 @@ class OtherReports(unittest.TestCase):
             self.assertEqual([i["function"] for i in frame.get("inlines", [])],
                              [function for function, _ in pairs[:-1]])
 
+    def test_tail_calls(self):
+        """Of a stack whose source says what jumped to what (tests/programs/tail_calls.c)."""
+        library = os.path.join(FOLDER.name, "libtail.so")
+        made = subprocess.run(["gcc", "-O2", "-g", "-fPIC", "-shared", "-o", library, os.path.join(
+            SOURCE, "tests/programs/tail_calls.c")], capture_output=True, timeout=100, check=False)
+        if made.returncode:
+            self.skipTest("gcc does not build it")
+        listing = output("objdump", "-d", "--no-show-raw-insn", library)
+
+        def behind_call(function, callee):
+            body = re.search(rf"<{function}>:\n(.*?)\n\n", listing, re.S).group(1)
+            return int(re.search(rf"call .*{callee}.*\n +([0-9a-f]+):", body).group(1), 16)
+
+        load = 0x7f0000000000
+        script = (f"p 7/7 1.0: PERF_RECORD_MMAP2 7/7: [0x{load:x}(0x100000) @ 0 fd:01 1 1]: r-xp "
+                  f"{library}\n")
+        for caller, callee in (("one_way", "<one>"), ("two_ways", "<fork_in_the_road>")):
+            script += "p 7 2.0: 1 cycles:u: \n"
+            for address in (behind_call("bottom", r"\*"), behind_call(caller, callee)):
+                script += f"\t{load + address:16x} [unknown] ({library})\n"
+            script += "\n"
+        answer = run("--json", text=script)
+        frames = [thread["stacks"][0]["frames"] for thread in json.loads(answer.stdout)["threads"]]
+        self.assertEqual([frame["function"] for frame in frames[0]], ["bottom", "one_way"])
+        self.assertEqual([(i["function"], i["tail_call"]) for i in frames[0][1]["inlines"]],
+                         [("two", True), ("one", True)])
+        self.assertEqual([frame["function"] for frame in frames[1]], ["bottom", "two_ways"])
+        self.assertFalse(frames[1][1]["inlines"])
+        self.assertIn("1 frame was reached by tail calls of which several ways", answer.stderr)
+
+    def test_program_without_debug_file(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        stripped = os.path.join(folder.name, "bare")
+        subprocess.run(["strip", "-o", stripped, self.program], check=True)
+        trace = f"{stripped}+0x{self.every[-1]:x}\n"
+        answer = run(text=trace)
+        self.assertEqual((answer.returncode, answer.stdout), (8, trace))
+        self.assertRegex(answer.stderr, r"bare: 1 frame without a name: .*no debug file was found")
+        found = run("--debug", self.program, text=trace)
+        self.assertEqual((found.returncode, found.stderr), (0, ""))
+        self.assertIn(self.expected[-1][-1][0], found.stdout)
+
     def test_damaged_debug_file(self):
         with open(self.program, "rb") as file:
             contents = bytearray(file.read())
@@ -626,7 +684,7 @@ class Refused(unittest.TestCase):
     def test_command_lines(self):
         for arguments in (["--frob"], ["--to", "xml", "x"], ["--threads", "0", "x"], ["-l", "zz"],
                           ["--color", "maybe", "x"], ["x", "-e"], ["--to", "crash", "x", "0x1"],
-                          ["-j", ".text", "--offset", "x"], ["--offset", "-l", "1", "-o", "x"]):
+                          ["--debug", "/nowhere", "x"], ["-j", ".text", "--offset", "x"], ["--offset", "-l", "1", "-o", "x"]):
             answer = run(*arguments)
             self.assertEqual((answer.returncode, answer.stdout), (2, ""), arguments)
             self.assertEqual(answer.stderr.count("\n"), 1, answer.stderr)
@@ -647,6 +705,12 @@ class Refused(unittest.TestCase):
             self.assertIn(answer.returncode, (0, 5, 8), answer.stderr)
             if answer.returncode != 5:
                 self.assertEqual(answer.stdout, whole[:size])
+
+    def test_report_without_frames(self):
+        report = ips([])
+        self.assertEqual(run(text=report).stdout, report)
+        answer = run("--collapsed", text=report)
+        self.assertEqual((answer.returncode, answer.stdout, answer.stderr), (0, "", ""))
 
     def test_help(self):
         answer = run("--help")

@@ -1,6 +1,7 @@
 #!/bin/sh
 # install_test.sh CMAKE BUILD ROOT CC GENERATOR: installs BUILD into a new prefix, moves the prefix, then builds and
-# runs the program that README.md shows, four ways: pkg-config and find_package, shared and static.
+# runs the programs that README.md shows, four ways each: pkg-config and find_package, shared and static; the example
+# of libframewalk-symbols, and a program that uses both libraries.
 set -eu
 cmake=$1 build=$2 root=$3 cc=$4 generator=$5
 work=$(mktemp -d)
@@ -12,8 +13,13 @@ prefix=$work/prefix
 
 source=$work/source
 mkdir "$source"
-cp "$root/tests/install/CMakeLists.txt" "$source"
-awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >"$source/consumer.c"
+cp "$root/tests/install/CMakeLists.txt" "$root/tests/install/both.c" "$root/examples/symbolicate.c" "$source"
+# shown N: the N-th program of README.md.
+shown() {
+    awk -v wanted="$1" '/^```c$/ { on = ++n == wanted; next } /^```$/ { on = 0 } on' "$root/README.md"
+}
+shown 1 >"$source/consumer.c"
+shown 2 >"$source/where.c"
 
 # run COMMAND...: the program must print the name of its own function.
 run() {
@@ -22,10 +28,30 @@ run() {
     grep -q '^main' "$work/output"
 }
 
+# names PROGRAM COMMAND...: with the address of the program's main, the command must print its place.
+names() {
+    program=$1
+    shift
+    address=$(nm "$program" | awk '$3 == "main" { print $1 }')
+    "$@" "$program" "$address" >"$work/output"
+    cat "$work/output"
+    grep -q 'main at .*\.c:[1-9]' "$work/output"
+}
+
+# stack COMMAND...: the program must print both functions of its own stack, with their lines.
+stack() {
+    "$@" >"$work/output"
+    cat "$work/output"
+    grep -q '^take_stack .*both.c:[1-9]' "$work/output"
+    grep -q '^main .*both.c:[1-9]' "$work/output"
+    grep -q '^3 no error$' "$work/output"
+}
+
 pc=$(find "$prefix" -name framewalk.pc)
 libdir=$(dirname "$(dirname "$pc")")
 PKG_CONFIG_PATH=$(dirname "$pc")
-export PKG_CONFIG_PATH
+XDG_CACHE_HOME=$work/cache
+export PKG_CONFIG_PATH XDG_CACHE_HOME
 
 echo "pkg-config, shared"
 # shellcheck disable=SC2046 # flags are several words
@@ -37,11 +63,44 @@ echo "pkg-config, static"
 "$cc" -static -o "$work/static" "$source/consumer.c" $(pkg-config --static --cflags --libs framewalk)
 run "$work/static"
 
+if pkg-config --exists framewalk-symbols; then
+    echo "pkg-config, symbols, shared"
+    for program in symbolicate where; do
+        # shellcheck disable=SC2046
+        "$cc" -g -o "$work/$program" "$source/$program.c" $(pkg-config --cflags --libs framewalk-symbols)
+        names "$work/$program" env LD_LIBRARY_PATH="$libdir" "$work/$program"
+    done
+
+    echo "pkg-config, symbols, static"
+    # The static program would find libcurl only where it was built: the linker warns of that.
+    # shellcheck disable=SC2046
+    "$cc" -g -static -Wl,--no-warnings -o "$work/static" "$source/symbolicate.c" \
+        $(pkg-config --static --cflags --libs framewalk-symbols)
+    names "$work/static" "$work/static"
+
+    echo "pkg-config, both libraries"
+    # shellcheck disable=SC2046
+    "$cc" -g -D_GNU_SOURCE -o "$work/both" "$source/both.c" $(pkg-config --cflags --libs framewalk framewalk-symbols)
+    stack env LD_LIBRARY_PATH="$libdir" "$work/both"
+    # shellcheck disable=SC2046
+    "$cc" -g -D_GNU_SOURCE -static -Wl,--no-warnings -o "$work/both" "$source/both.c" \
+        $(pkg-config --static --cflags --libs framewalk-symbols framewalk)
+    stack "$work/both"
+fi
+
 echo "find_package"
 "$cmake" -S "$source" -B "$work/build" -G "$generator" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
 "$cmake" --build "$work/build" >/dev/null
 run "$work/build/consumer_shared"
 run "$work/build/consumer_static"
+if [ -x "$work/build/symbolicate_shared" ]; then
+    for program in symbolicate_shared symbolicate_static; do
+        names "$work/build/$program" "$work/build/$program"
+    done
+    for program in both_shared_framewalk both_static_framewalk both_shared_symbols both_static_symbols; do
+        stack "$work/build/$program"
+    done
+fi
 
 if [ -x "$prefix/bin/framewalk" ]; then
     "$prefix/bin/framewalk" --version

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,9 @@ void *__real_realloc(void *old, size_t size);
 void __real_free(void *memory);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t size);
+int __real_vasprintf(char **text, const char *format, va_list arguments);
+char *__real_realpath(const char *path, char *to);
+FILE *__real_open_memstream(char **text, size_t *size);
 void *__real_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
 int __real_munmap(void *at, size_t size);
 DIR *__real_fdopendir(int directory);
@@ -50,6 +54,10 @@ void *__wrap_realloc(void *old, size_t size);
 void __wrap_free(void *memory);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size);
+int __wrap_asprintf(char **text, const char *format, ...);
+int __wrap_vasprintf(char **text, const char *format, va_list arguments);
+char *__wrap_realpath(const char *path, char *to);
+FILE *__wrap_open_memstream(char **text, size_t *size);
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
 int __wrap_munmap(void *at, size_t size);
 DIR *__wrap_fdopendir(int directory);
@@ -86,6 +94,35 @@ char *__wrap_strdup(const char *text)
 char *__wrap_strndup(const char *text, size_t size)
 {
     return refuse() ? NULL : counted(__real_strndup(text, size));
+}
+
+int __wrap_vasprintf(char **text, const char *format, va_list arguments)
+{
+    int length = refuse() ? -1 : __real_vasprintf(text, format, arguments);
+    live += length >= 0;
+    return length;
+}
+
+int __wrap_asprintf(char **text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = __wrap_vasprintf(text, format, arguments);
+    va_end(arguments);
+    return length;
+}
+
+char *__wrap_realpath(const char *path, char *to)
+{
+    if (to)
+        return __real_realpath(path, to);
+    return refuse() ? NULL : counted(__real_realpath(path, to));
+}
+
+/* The text, which is the caller's once the stream is closed. */
+FILE *__wrap_open_memstream(char **text, size_t *size)
+{
+    return refuse() ? NULL : counted(__real_open_memstream(text, size));
 }
 
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)

@@ -384,8 +384,8 @@ static void breakpad_refuses(void **state)
         "MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC xyz 10 0 f\n",
         "MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC ffffffffffffffff 10 0 f\n",
         "MODULE Linux x86_64 000000000000000000000000000000000 x\nFILE 4000000000 f\n",
-        "MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC 0 10 0 f\n"
-        "INLINE 300 1 1 1 0 10\n",
+        ("MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC 0 10 0 f\n"
+         "INLINE 300 1 1 1 0 10\n"),
         "MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC 0 10 0 f\n0 10 -1 0\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
