@@ -212,7 +212,8 @@ static void put_function(struct file *f, unsigned wide)
 static void put_files(struct file *f, unsigned wide)
 {
     put(f, 4, 2);
-    put(f, 2 * wide, 0);
+    put(f, wide, 0);
+    put(f, wide, 0);
     put(f, wide, HAND_DIRECTORY);
     put(f, wide, HAND_NAME);
 }
