@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh BUILD [NAME]: measures every figure whose name begins with NAME and prints one line each;
-# without NAME all but those of symbols.sh, which take an hour (NAME `symbols`: all of these).
+# without NAME all but those of symbols.sh, which take longer (NAME `symbols`: all of these).
 #
 #     name<TAB>ours<TAB>unit<TAB>peer<TAB>theirs<TAB>ratio<TAB>spread
 #

@@ -1,6 +1,7 @@
 # The figures of symbolication: conversion, lookup, command line, demangling. Sourced by run.sh, whose
-# functions it uses, when one of them is asked for (`symbols` means all): they fetch gigabytes and take
-# an hour. See README.md for what each figure means.
+# functions it uses, when one of them is asked for (`symbols` means all): they fetch gigabytes, and with
+# these at hand take about twenty minutes. Peers that are known to be far slower are asked less often.
+# See README.md for what each figure means.
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of run.sh
 inputs=$1/inputs
@@ -108,7 +109,7 @@ convert_zlib() {
     f=convert.ceph.zlib
     wanted "$f" || return 0
     input ceph "$f" || return 0
-    turns 5 "$(measured "$f" "$tool convert --threads 2 -o $results/zlib.map $inputs/ceph.zlib.debug")" \
+    turns 3 "$(measured "$f" "$tool convert --threads 2 -o $results/zlib.map $inputs/ceph.zlib.debug")" \
         "$(measured "$f.plain" "$tool convert --threads 2 -o $results/zlib.map $inputs/ceph.debug")" \
         "$f.inflate=$bin/bench_inflate $inputs/ceph.zlib.debug" \
         "$(measured "$f.gsym" "llvm-gsymutil-19 --quiet --num-threads=2 --convert $inputs/ceph.zlib.debug -o $results/zlib.gsym")"
@@ -169,7 +170,8 @@ lookup() {
     done
 }
 
-# cold NAME COUNT TURNS: one run of the command, nothing known before but what the system has cached.
+# cold NAME COUNT TURNS [SLOW]: one run of the command, nothing known before but what the system has
+# cached. SLOW: peers of llvm elfutils binutils that take minutes, asked once.
 cold() {
     f=cli.cold.$2
     [ "$1" = ceph ] || f=cli.cold.$1.$2
@@ -179,12 +181,21 @@ cold() {
     file=$inputs/$1.debug
     list=$inputs/$1.addresses.$2
     [ -e "$list" ] || list=$inputs/$1.addresses
-    turns "$3" "$f=$bin/bench_wall -i $list $tool symbolicate --no-cache -a -f -i -e $file" \
-        "$f.llvm=$bin/bench_wall -i $list llvm-symbolizer-19 --no-demangle --inlines --functions=linkage --obj=$file" \
-        "$f.gimli=$bin/bench_wall -i $list $peers/bin/addr2line -a -f -i -e $file" \
-        "$f.elfutils=$bin/bench_wall -i $list eu-addr2line -a -f -i -e $file"
-    # Minutes for many addresses: asked less often.
-    turns 3 "$f.binutils=$bin/bench_wall -i $list addr2line -a -f -i -e $file"
+    slow=" ${4:-} "
+    set -- "$3" "$f=$bin/bench_wall -i $list $tool symbolicate --no-cache -a -f -i -e $file" \
+        "$f.gimli=$bin/bench_wall -i $list $peers/bin/addr2line -a -f -i -e $file"
+    for peer in llvm elfutils binutils; do
+        case $peer in
+        llvm) side="llvm-symbolizer-19 --no-demangle --inlines --functions=linkage --obj=$file" ;;
+        elfutils) side="eu-addr2line -a -f -i -e $file" ;;
+        binutils) side="addr2line -a -f -i -e $file" ;;
+        esac
+        case $slow in
+        *" $peer "*) turns 1 "$f.$peer=$bin/bench_wall -i $list $side" ;;
+        *) set -- "$@" "$f.$peer=$bin/bench_wall -i $list $side" ;;
+        esac
+    done
+    turns "$@"
     best "$f" llvm gimli binutils
     figure "$f" ms "$f" best "$f.best"
     figure "$f" ms "$f" llvm-symbolizer "$f.llvm"
@@ -238,17 +249,33 @@ demangling() {
     figure "$f" ns "$f" c++filt "$f.binutils" "$per_name"
 }
 
+# demangling_call NAME FILE: the same names in process, without starting a program and reading text.
+demangling_call() {
+    f=demangle.call.$1
+    wanted "$f" && [ -s "$2" ] || return 0
+    turns 5 "$f=$bin/bench_demangle $2 ours" "$f.libiberty=$bin/bench_demangle $2 libiberty" \
+        "$f.cxa=$bin/bench_demangle $2 cxa"
+    figure "$f" ns "$f" libiberty "$f.libiberty"
+    if [ "$1" = itanium ]; then
+        figure "$f" ns "$f" __cxa_demangle "$f.cxa"
+    fi
+}
+
 # repeated TIMES: the lines of its input that often, so that starting the program hardly counts.
 repeated() {
     awk -v times="$1" '{ line[NR] = $0 } END { while (times--) for (i = 1; i <= NR; i++) print line[i] }'
 }
 
 demangle() {
-    wanted demangle.itanium demangle.rust demangle.swift demangle.ceph || return 0
+    wanted demangle.itanium demangle.rust demangle.swift demangle.ceph demangle.call || return 0
     vectors=$here/../../shared/data/demangle
     [ ! -r "$vectors/itanium.tsv" ] || cut -f 1 "$vectors/itanium.tsv" | repeated 20 >"$results/names.itanium"
     [ ! -r "$vectors/rust.tsv" ] || cut -f 2 "$vectors/rust.tsv" | repeated 1000 >"$results/names.rust"
     [ ! -d "$vectors" ] || cat "$vectors"/swift-*.txt | sed -n 's/ *--->.*//p' | repeated 200 >"$results/names.swift"
+    [ ! -r "$vectors/itanium.tsv" ] || cut -f 1 "$vectors/itanium.tsv" >"$results/call.itanium"
+    [ ! -r "$vectors/rust.tsv" ] || cut -f 2 "$vectors/rust.tsv" | grep '^_' >"$results/call.rust"
+    demangling_call itanium "$results/call.itanium"
+    demangling_call rust "$results/call.rust"
     demangling itanium "$results/names.itanium"
     demangling rust "$results/names.rust"
     if wanted demangle.swift && [ -s "$results/names.swift" ]; then
@@ -272,10 +299,14 @@ convert_big
 lookup ceph 1000
 lookup vmlinux 1000
 lookup libc 400
-cold ceph 1 9
-cold ceph 1000 5
-cold ceph 100000 3
-cold vmlinux 100000 3
-cold libc 100000 5
+cold ceph 1 9 llvm
+cold ceph 1000 5 "llvm elfutils binutils"
+cold ceph 100000 3 "llvm elfutils binutils"
+cold vmlinux 1 5
+cold vmlinux 1000 3
+cold vmlinux 100000 3 "llvm elfutils binutils"
+cold libc 1 9
+cold libc 1000 9
+cold libc 100000 5 "elfutils binutils"
 with_map
 demangle

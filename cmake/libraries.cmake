@@ -80,7 +80,7 @@ if(TARGET framewalk_symbols_core)
     add_custom_command(OUTPUT ${fw_partial}
       COMMAND ${CMAKE_C_COMPILER} ${fw_partial_flags} -r -nostdlib -Wl,--force-group-allocation ${fw_symbols_roots}
               -o ${fw_partial} $<TARGET_FILE:framewalk_symbols_members> $<TARGET_FILE:framewalk_codecs>
-              $<TARGET_FILE:framewalk_demangle> ${IBERTY_LIBRARY}
+              $<TARGET_FILE:framewalk_demangle>
       COMMAND ${CMAKE_OBJCOPY} ${fw_symbols_kept} --weaken-symbol=fw_error_text ${fw_partial}
       DEPENDS framewalk_symbols_members framewalk_codecs framewalk_demangle
       COMMENT "Linking libframewalk-symbols.o with its internal symbols made local"

@@ -78,6 +78,33 @@ _framewalk_convert() {
     esac
 }
 
+_framewalk_inspect() {
+    local cur=$1 prev=$2
+    case $prev in
+    --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") && return ;;
+    --address) return ;;
+    esac
+    case $cur in
+    -*)
+        mapfile -t COMPREPLY < <(compgen -W '--json --color --help --functions --files
+            --address' -- "$cur")
+        ;;
+    *)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        ;;
+    esac
+}
+
+_framewalk_demangle() {
+    local cur=$1 prev=$2
+    case $prev in
+    --format | -s) mapfile -t COMPREPLY < <(compgen -W 'auto gnu-v3 rust swift none' -- "$cur") && return ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W '--no-params --simplified --hashes --types --format
+        --strip-underscore --no-strip-underscore --help' -- "$cur")
+}
+
 _framewalk() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
@@ -87,14 +114,16 @@ _framewalk() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle help --help --version' -- "$cur")
         return
     fi
     case ${COMP_WORDS[1]} in
     dump) _framewalk_dump "$cur" "$prev" ;;
     symbolicate) _framewalk_symbolicate "$cur" "$prev" ;;
     convert) _framewalk_convert "$cur" "$prev" ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert help' -- "$cur") ;;
+    inspect) _framewalk_inspect "$cur" "$prev" ;;
+    demangle) _framewalk_demangle "$cur" "$prev" ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle help' -- "$cur") ;;
     esac
 }
 

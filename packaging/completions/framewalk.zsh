@@ -84,11 +84,36 @@ _framewalk_convert() {
         '*:debug file:_files'
 }
 
+_framewalk_inspect() {
+    _arguments -s -S \
+        '--json[one line of JSON for each file]' \
+        '--color=[colours]:when:(auto always never)' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '--functions[list the functions]' \
+        '--files[list the source files]' \
+        '--address=[what is known there]:address:' \
+        '*:file:_files'
+}
+
+_framewalk_demangle() {
+    _arguments -s -S \
+        '(-p --no-params)'{-p,--no-params}'[no parameters and return types]' \
+        '--simplified[short names]' \
+        '--hashes[Rust: with the hashes]' \
+        '(-t --types)'{-t,--types}'[C++: types alone too]' \
+        '(-s --format)'{-s+,--format=}'[names of this language]:format:(auto gnu-v3 rust swift none)' \
+        '(-_ --strip-underscore)'{-_,--strip-underscore}'[take one underscore off each name]' \
+        '(-n --no-strip-underscore)'{-n,--no-strip-underscore}'[take none off]' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '*:name:'
+}
+
 _framewalk() {
     local -a commands
     commands=('dump:stacks of all threads of a process or a core file'
         'symbolicate:names for addresses and crash reports'
-        'convert:a debug file to a symbol map' 'help:what a command takes')
+        'convert:a debug file to a symbol map' 'inspect:what is in a file'
+        'demangle:mangled names to readable ones' 'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
         return
@@ -99,6 +124,8 @@ _framewalk() {
         dump) _framewalk_dump ;;
         symbolicate) _framewalk_symbolicate ;;
         convert) _framewalk_convert ;;
+        inspect) _framewalk_inspect ;;
+        demangle) _framewalk_demangle ;;
         help) _describe -t commands 'command' commands ;;
     esac
 }

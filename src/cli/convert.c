@@ -46,7 +46,7 @@ static void show(void *context, const char *phase, uint64_t done, uint64_t total
         return;
     }
     double part = done < total ? (double)done / (double)total : 1;
-    int cells = (int)(part * WIDTH);
+    int cells = (int)(part * (double)WIDTH);
     progress_show(&run->progress, "%s: %s  [%.*s%.*s] %3.0f %%", run->name, phase, cells, full,
                   WIDTH - cells, empty, 100 * part);
 }

@@ -25,7 +25,4 @@ fw_error convert_read_symbols(const char *path, uint8_t **bytes, size_t *size,
 fw_error convert_to(enum convert_format format, uint8_t **bytes, size_t *size,
                     struct fw_failure *why);
 
-/* A whole file into malloc'ed *bytes. */
-fw_error cli_read_file(const char *path, uint8_t **bytes, size_t *size, struct fw_failure *why);
-
 #endif

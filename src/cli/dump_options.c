@@ -74,7 +74,7 @@ void dump_usage(FILE *to)
         "the same\n"
         "      --no-lines       no lines and inlined functions: reads no debug information\n"
         "  -q, --no-names       addresses in files instead of function names\n"
-        "      --no-demangle    C++ and Rust names as the symbol table has them\n"
+        "      --no-demangle    names as the symbol table has them\n"
         "  -v, --verbose        addresses, how each frame was found, pauses, full paths, build "
         "ids\n"
         "      --color WHEN     auto, always or never\n"

@@ -74,7 +74,7 @@ static const char *shown_name(struct frame_names *names, const char *name, bool 
         return slot->shown;
 
     char plain[DEMANGLE_TEXT_SIZE], clean[DEMANGLE_TEXT_SIZE + 8];
-    bool better = demangled && demangle(name, plain, sizeof(plain));
+    bool better = demangled && demangle(name, NULL, plain, sizeof(plain));
     style_clean(better ? plain : name, clean, DEMANGLE_TEXT_SIZE);
     if (plt)
         strcat(clean, "@plt");

@@ -4,6 +4,7 @@
 #include "cli/convert_formats.h"
 #include "report/report.h"
 #include "symmap/import.h"
+#include "symmap/read_file.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -188,7 +189,7 @@ static void show_symbols(struct show *s)
     uint8_t *file = NULL, *bytes = NULL;
     size_t file_size, size;
     struct symmap *map = NULL;
-    fw_error error = cli_read_file(s->path, &file, &file_size, &why);
+    fw_error error = symmap_read_file(s->path, &file, &file_size, &why);
     if (error == FW_OK)
         error = convert_read_symbols(s->path, &bytes, &size, &why);
     if (error == FW_OK)
@@ -240,7 +241,7 @@ static bool show_report(struct show *s)
     uint8_t *bytes = NULL;
     size_t size = 0;
     struct report *report = NULL;
-    bool known = cli_read_file(s->path, &bytes, &size, &why) == FW_OK &&
+    bool known = symmap_read_file(s->path, &bytes, &size, &why) == FW_OK &&
                  report_read((struct span){bytes, size}, &report, &why) == FW_OK &&
                  report->kind != REPORT_OTHER && report->frame_count;
     if (known) {

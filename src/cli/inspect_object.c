@@ -86,7 +86,26 @@ static bool is_debug(const char *name)
     return false;
 }
 
-static void add_sections(const struct object *object, json_t *to)
+/* The size of a compressed section when it is unpacked; 0 when it cannot be. */
+static uint64_t unpacked(struct object *object, const char *name)
+{
+    struct span data;
+    struct fw_failure why = {0};
+    const char *rest = strstr(name, "debug_");
+    return rest && object_debug_section(object, rest + 6, false, &data, &why) == FW_OK ? data.size
+                                                                                       : 0;
+}
+
+static const char *what_of(const struct object_section *section, bool packed)
+{
+    if (section->code)
+        return "code";
+    if (packed)
+        return "debug, compressed";
+    return strstr(section->name, "debug") || strstr(section->name, "apple") ? "debug" : "unwind";
+}
+
+static void add_sections(struct object *object, json_t *to)
 {
     json_t *table = inspect_table(to, "sections");
     struct object_section section;
@@ -100,10 +119,8 @@ static void add_sections(const struct object *object, json_t *to)
         inspect_text(entry, "name", section.name);
         inspect_hex(entry, "address", section.vaddr);
         inspect_number(entry, "size", section.size);
-        inspect_text(entry, "what",
-                     section.code ? "code"
-                     : packed     ? "debug, compressed"
-                                  : "debug or unwind");
+        inspect_number(entry, "unpacked", packed ? unpacked(object, section.name) : section.size);
+        inspect_text(entry, "what", what_of(&section, packed));
     }
 }
 

@@ -1,6 +1,7 @@
 /* framewalk COMMAND: finds the command. Its arguments are the command's own business. */
 #include "cli/cli.h"
 #include "cli/convert.h"
+#include "cli/demangle.h"
 #include "cli/dump.h"
 #include "cli/inspect.h"
 #include "cli/symbolicate.h"
@@ -27,6 +28,8 @@ static const struct command commands[] = {
     {"convert", "FILE", "a debug file to a symbol map", convert_main, convert_usage},
     {"inspect", "FILE...", "what is in a binary, debug file, symbol map or report", inspect_main,
      inspect_usage},
+    {"demangle", "[NAME...]", "mangled names, or those in standard input, to readable ones",
+     demangle_main, demangle_usage},
     {"help", "[COMMAND]", "what a command does and takes", help_main, NULL},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

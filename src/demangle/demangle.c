@@ -1,69 +1,93 @@
-/*
- * Demangling with libiberty's parsers, which hand out text piece by piece. That is what bounds
- * hostile names: when the buffer is full, the piece function leaves the parser by longjmp. The
- * parser keeps its state on the stack, so nothing is lost by leaving it.
- *
- * docs/dependencies.md has the comparison with the other demanglers.
- */
+/* Which language a name is of, and what stands around it. docs/dependencies.md says why the
+ * decoders are our own. */
 #include "demangle/demangle.h"
 
-#include <libiberty/demangle.h>
-#include <setjmp.h>
-#include <string.h>
-
-struct output {
-    char *text;
-    size_t size, used;
-    bool cut; /* it did not fit */
-    jmp_buf full;
-};
-
-static void append(const char *piece, size_t length, void *context)
-{
-    struct output *output = context;
-    size_t room = output->size - 1 - output->used;
-    size_t take = length < room ? length : room;
-    memcpy(output->text + output->used, piece, take);
-    output->used += take;
-    if (take < length)
-        longjmp(output->full, 1);
-}
+#include "demangle/itanium.h"
+#include "demangle/rust.h"
+#include "demangle/swift.h"
+#include "demangle/text.h"
 
 static bool starts_with(const char *name, const char *prefix)
 {
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-static bool parse(const char *name, struct output *output)
+/* _GLOBAL__sub_I_NAME, _GLOBAL__I_NAME, _GLOBAL__D_NAME: what runs before and after main. */
+static bool global_code(const char *name, const struct demangle_options *options, struct text *text)
 {
-    if (setjmp(output->full) != 0)
-        return output->cut = true;
-    /* Legacy Rust names are C++ names with a hash for a last part: Rust must be asked first. */
-    if (rust_demangle_callback(name, 0, append, output))
-        return true;
-    output->used = 0;
-    /* The recursion limit of the library refuses every name over 1024 bytes; ours is the cap on the
-     * input. */
-    return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, append,
-                                      output);
+    static const char prefix[] = "_GLOBAL_";
+    if (!starts_with(name, prefix))
+        return false;
+    name += sizeof prefix - 1;
+    if (*name != '_' && *name != '.' && *name != '$')
+        return false;
+    name++;
+    if (starts_with(name, "sub_"))
+        name += 4;
+    if ((*name != 'I' && *name != 'D') || name[1] != '_')
+        return false;
+    text_string(text,
+                *name == 'I' ? "global constructors keyed to " : "global destructors keyed to ");
+    name += 2;
+    size_t before = text->used;
+    if (!itanium_demangle(name, strlen(name), options, text)) {
+        text->used = before;
+        text_string(text, name);
+    }
+    return true;
 }
 
-bool demangle(const char *mangled, char *text, size_t size)
+/* Swift's compiler appends suffixes of its own, which its names show; versions are the linker's. */
+static bool swift(const char *name, size_t length, const struct demangle_options *options,
+                  struct text *text)
 {
-    /* Mach-O puts one more underscore before every name. */
-    bool extra = starts_with(mangled, "__Z") || starts_with(mangled, "__R");
-    const char *const name = mangled + extra;
-    if (!starts_with(name, "_Z") && !starts_with(name, "_R") && !starts_with(name, "_GLOBAL_"))
+    if (!swift_is_mangled(name))
         return false;
-    if (strnlen(name, DEMANGLE_MAX_INPUT + 1) > DEMANGLE_MAX_INPUT)
+    const char *version = memchr(name + 1, '@', length - 1);
+    size_t own = version ? (size_t)(version - name) : length;
+    bool simplified = options->style != DEMANGLE_FULL;
+    if (!swift_demangle(name, own, simplified ? SWIFT_SIMPLIFIED : SWIFT_FULL, text->start,
+                        text->size + 1))
         return false;
-
-    struct output output = {.text = text, .size = size};
-    if (!parse(name, &output) || output.used == 0)
-        return false;
-    if (output.cut)
-        memcpy(text + size - 4, "...", 4);
-    else
-        text[output.used] = '\0';
+    text->used = strlen(text->start);
+    text_add(text, name + own, length - own);
     return true;
+}
+
+static enum demangle_language any(const char *name, size_t length,
+                                  const struct demangle_options *options, struct text *text)
+{
+    enum demangle_language only = options->language;
+    if ((only == DEMANGLE_NONE || only == DEMANGLE_SWIFT) && swift(name, length, options, text))
+        return DEMANGLE_SWIFT;
+    /* Legacy names of Rust are names of C++ with a hash at the end: Rust is asked first. */
+    if (only == DEMANGLE_NONE || only == DEMANGLE_RUST) {
+        if (rust_decode(name, length, options, text))
+            return DEMANGLE_RUST;
+        text->used = 0;
+        text->full = false;
+    }
+    if ((only == DEMANGLE_NONE || only == DEMANGLE_CXX) &&
+        (itanium_demangle(name, length, options, text) || global_code(name, options, text)))
+        return DEMANGLE_CXX;
+    return DEMANGLE_NONE;
+}
+
+enum demangle_language demangle(const char *mangled, const struct demangle_options *options,
+                                char *buffer, size_t size)
+{
+    static const struct demangle_options defaults = {0};
+    if (!options)
+        options = &defaults;
+    size_t length = strnlen(mangled, DEMANGLE_MAX_INPUT + 1);
+    if (length > DEMANGLE_MAX_INPUT)
+        return DEMANGLE_NONE;
+    struct text text = {.start = buffer, .size = size - 1};
+    enum demangle_language language = any(mangled, length, options, &text);
+    if (language == DEMANGLE_NONE || text.used == 0)
+        return DEMANGLE_NONE;
+    if (text.full)
+        memcpy(buffer + size - 4, "...", 3);
+    buffer[text.used] = '\0';
+    return language;
 }

@@ -60,10 +60,12 @@ static const char *copy(struct arena *arena, const char *text)
 }
 
 /* `kept` itself where there is nothing to demangle. */
-static const char *for_people(struct arena *arena, const char *kept)
+static const char *for_people(struct arena *arena, const char *kept, bool simplified)
 {
+    const struct demangle_options options = {.style =
+                                                 simplified ? DEMANGLE_SIMPLIFIED : DEMANGLE_FULL};
     char text[DEMANGLE_TEXT_SIZE];
-    return demangle(kept, text, sizeof text) ? copy(arena, text) : kept;
+    return demangle(kept, &options, text, sizeof text) ? copy(arena, text) : kept;
 }
 
 bool texts_name(struct texts *texts, struct arena *arena,
@@ -75,8 +77,9 @@ bool texts_name(struct texts *texts, struct arena *arena,
         return false;
     if (!entry->first) {
         const char *kept = copy(arena, name);
-        const char *readable =
-            kept && !symbolicator->options.mangled ? for_people(arena, kept) : kept;
+        const char *readable = kept && !symbolicator->options.mangled
+                                   ? for_people(arena, kept, symbolicator->options.simplified)
+                                   : kept;
         if (!readable)
             return false;
         *entry = (struct text_entry){name, NULL, kept, readable};

@@ -60,7 +60,7 @@ static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
 /* Made into a map of our own, in memory. */
 static fw_error import_file(struct fw_source *s, struct symmap **map, struct fw_failure *why)
 {
-    int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
     void *mapped = MAP_FAILED;
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)

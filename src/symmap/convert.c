@@ -263,7 +263,7 @@ static void fill_identity(struct symmap_identity *identity, struct object *objec
 /* By functions: of a moved unit only a part was linked. */
 static void count_rows(const struct code_unit *units, size_t count, struct convert_report *report)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; units && i < count; i++) { /* NULL: memory ran out */
         report->functions += units[i].function_count;
         for (size_t k = 0; k < units[i].function_count; k++) {
             const struct code_function *f = &units[i].functions[k];

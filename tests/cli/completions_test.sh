@@ -25,7 +25,7 @@ trap 'rm -f "$work"' EXIT
 commands=$("$framewalk" help | sed -n 's/^  \([a-z]*\) .*/\1/p' | grep -v '^help$')
 for command in $commands; do
     wanted=$("$framewalk" "$command" --help | sed -n '/^usage/,/^Exit/p' | grep -o -- '^ .*' |
-        grep -oE -- '(^ *(-[a-z], )?|; | and |, )--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u)
+        grep -oE -- '(^ *(-[a-z_], )?|; | and |, )--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u)
     bash -c "source '$folder/framewalk.bash'
         COMP_WORDS=(framewalk $command --); COMP_CWORD=2; _framewalk
         printf '%s\n' \"\${COMPREPLY[@]}\"" >"$work"

@@ -88,8 +88,13 @@ def blocks(text):
 
 
 def plain(text):
-    """Framewalk keeps no discriminators."""
-    return re.sub(r" \(discriminator \d+\)", "", text)
+    """Framewalk keeps no discriminators, and spells C++ names as LLVM does, not the binutils."""
+    text = re.sub(r" \(discriminator \d+\)", "", text)
+    text = re.sub(r" \[clone (\.[^]]*)\]", r" (\1)", text)
+    text = re.sub(r"\{lambda(\([^{}]*\))#1\}", r"'lambda'\1", text)
+    while "> >" in text:
+        text = text.replace("> >", ">>")
+    return text
 
 
 def names_and_places(answer):

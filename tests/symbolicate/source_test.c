@@ -286,6 +286,38 @@ static void finds_a_symbol_map_by_identity(void **state)
     fw_symbolicator_destroy(symbolicator);
 }
 
+static void reads_symbols_of_other_tools(void **state)
+{
+    (void)state;
+    fixture_text("prog.sym", "MODULE Linux x86_64 000102030405060708090A0B0C0D0E0F0 prog\n"
+                             "FILE 0 /src/prog.c\n"
+                             "FUNC 1000 20 0 twice(int)\n"
+                             "1000 8 12 0\n"
+                             "1008 18 13 0\n"
+                             "PUBLIC 2000 0 _start\n");
+    struct fw_symbolicator *symbolicator = make(NULL, NULL);
+    struct fw_source_info info;
+    struct fw_source *source =
+        open_it(symbolicator, request_of(fixture_path("prog.sym"), NULL, NULL, 0), &info);
+    assert_int_equal(info.kind, FW_SOURCE_MAP);
+    const struct fw_address addresses[] = {{0x1009, FW_ADDRESS_IMAGE}, {0x900, FW_ADDRESS_IMAGE}};
+    struct fw_symbols *symbols;
+    assert_int_equal(fw_symbolicate(source, addresses, 2, &symbols, NULL), FW_OK);
+    assert_string_equal(symbols->items[0].frames[0].function, "twice(int)");
+    assert_string_equal(symbols->items[0].frames[0].file, "/src/prog.c");
+    assert_int_equal(symbols->items[0].frames[0].line, 13);
+    assert_int_equal(symbols->items[1].frame_count, 0);
+    fw_symbols_free(symbols);
+    fw_source_close(source);
+    /* What begins like GSYM and is none is an error, not a crash. */
+    fixture_write("bad.gsym", "MYSG\1\0\10\24aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 48);
+    struct fw_failure why = {0};
+    struct fw_source_request request = request_of(fixture_path("bad.gsym"), NULL, NULL, 0);
+    assert_int_not_equal(fw_source_open(symbolicator, &request, &source, &why), FW_OK);
+    expect_text(why.message, "bad.gsym");
+    fw_symbolicator_destroy(symbolicator);
+}
+
 static void refuses_a_core_file(void **state)
 {
     (void)state;
@@ -350,6 +382,7 @@ int main(void)
         cmocka_unit_test(says_what_was_looked_for),
         cmocka_unit_test(looks_on_when_the_path_is_another_program),
         cmocka_unit_test(finds_a_symbol_map_by_identity),
+        cmocka_unit_test(reads_symbols_of_other_tools),
         cmocka_unit_test(refuses_a_core_file),
         cmocka_unit_test(reads_relocatable_objects),
     };

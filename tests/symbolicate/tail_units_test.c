@@ -51,7 +51,7 @@ static void two_ways_through_another_unit_are_ambiguous(void **state)
 }
 
 /* GCC moves the jump to often.cold: it is a jump of often() all the same. The name is that of the
- * symbol table, which C++ puts behind the parameters: often(int) [clone .cold]. */
+ * symbol table, which C++ puts behind the parameters: often(int) (.cold). */
 static void a_jump_in_a_cold_part_belongs_to_its_function(void **state)
 {
     (void)state;

@@ -166,10 +166,259 @@ static void round_trip_of_mach_o(void **state)
         "/debug/samply/other/simple-example/out/mac-dsym/main.dSYM/Contents/Resources/DWARF/main");
 }
 
+/* ---- files made by hand ---- */
+
+struct file { /* bytes in one order or the other */
+    uint8_t bytes[1024];
+    size_t size;
+    bool big;
+};
+
+static void put(struct file *f, unsigned size, uint64_t value)
+{
+    for (unsigned i = 0; i < size; i++)
+        f->bytes[f->size++] = (uint8_t)(value >> 8 * (f->big ? size - 1 - i : i));
+}
+
+static void put_bytes(struct file *f, const void *bytes, size_t size)
+{
+    memcpy(f->bytes + f->size, bytes, size);
+    f->size += size;
+}
+
+static const char hand_strings[] = "\0main\0twice\0/src\0a.c";
+enum { HAND_MAIN = 1, HAND_TWICE = 6, HAND_DIRECTORY = 12, HAND_NAME = 17 };
+
+/* main at 0x1000 + 0x40, 0x20 bytes; line 10, from 0x48 on line 12; there twice is inlined at line
+ * 11, 8 bytes. String offsets take `wide` bytes. */
+static void put_function(struct file *f, unsigned wide)
+{
+    static const uint8_t lines[] = {0x00, 0x02, 10, 0x04, 0x03, 0x02, 0x02, 0x08, 0x00};
+    put(f, 4, 0x20);
+    put(f, wide, HAND_MAIN);
+    put(f, 4, 1);
+    put(f, 4, sizeof lines);
+    put_bytes(f, lines, sizeof lines);
+    put(f, 4, 2);
+    put(f, 4, 3 + 1 + wide + 2 + 3 + 1 + wide + 2 + 1);
+    put_bytes(f, (const uint8_t[]){1, 0, 0x20, 1}, 4);
+    put(f, wide, HAND_MAIN);
+    put_bytes(f, (const uint8_t[]){0, 0, 1, 8, 8, 0}, 6);
+    put(f, wide, HAND_TWICE);
+    put_bytes(f, (const uint8_t[]){1, 11, 0}, 3);
+    put(f, 8, 0);
+}
+
+static void put_files(struct file *f, unsigned wide)
+{
+    put(f, 4, 2);
+    put(f, 2 * wide, 0);
+    put(f, wide, HAND_DIRECTORY);
+    put(f, wide, HAND_NAME);
+}
+
+static void make_version_1(struct file *f)
+{
+    put(f, 4, 0x4753594d);
+    put(f, 2, 1);
+    put(f, 1, 1);
+    put(f, 1, 4);
+    put(f, 8, 0x1000);
+    put(f, 4, 1);
+    put(f, 4, 48 + 4 + 4 + 20);
+    put(f, 4, sizeof hand_strings);
+    put_bytes(f, "\xab\xcd\xef\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
+    put(f, 1, 0x40);
+    put(f, 3, 0);
+    put(f, 4, 48 + 4 + 4 + 20 + sizeof hand_strings);
+    put_files(f, 4);
+    put_bytes(f, hand_strings, sizeof hand_strings);
+    put_function(f, 4);
+}
+
+static void make_version_2(struct file *f)
+{
+    enum { FILES = 4 + 4 * 8, START = 20 + 7 * 20 };
+    const struct {
+        uint32_t kind, size;
+    } sections[] = {{6, 4}, {1, 1}, {2, 8}, {4, FILES}, {3, sizeof hand_strings}, {5, 100}};
+    put(f, 4, 0x4753594d);
+    put(f, 2, 2);
+    put(f, 1, 1);
+    put(f, 1, 0);
+    put(f, 8, 0x1000);
+    put(f, 4, 1);
+    uint64_t place = START;
+    for (size_t i = 0; i < 6; i++) {
+        put(f, 4, sections[i].kind);
+        put(f, 8, place);
+        put(f, 8, sections[i].size);
+        place += sections[i].size;
+    }
+    put(f, 4, 0);
+    put(f, 8, 0);
+    put(f, 8, 0);
+    put_bytes(f, "\xab\xcd\xef\x01", 4);
+    put(f, 1, 0x40);
+    put(f, 8, 0);
+    put_files(f, 8);
+    put_bytes(f, hand_strings, sizeof hand_strings);
+    put_function(f, 8);
+    while (f->size < place)
+        put(f, 1, 0);
+}
+
+static struct symmap *map_of_bytes(const void *data, size_t size, uint8_t **bytes)
+{
+    struct symmap *map;
+    struct fw_failure why = {0};
+    size_t map_size;
+    if (import_map((struct span){data, size}, "by hand", bytes, &map_size, &why) != FW_OK)
+        fail_msg("%s", why.message);
+    assert_int_equal(
+        symmap_open_bytes((struct span){*bytes, map_size}, false, "by hand", &map, &why), FW_OK);
+    return map;
+}
+
+static void check_rows(const struct symmap *map, const struct rows_entry *wanted, size_t count)
+{
+    struct rows_list rows;
+    rows_of(map, &rows);
+    for (size_t i = 0; i < count && i < rows.count; i++) {
+        assert_int_equal(rows.items[i].lo, wanted[i].lo);
+        assert_int_equal(rows.items[i].hi, wanted[i].hi);
+        assert_string_equal(rows.items[i].text, wanted[i].text);
+    }
+    assert_int_equal(rows.count, count);
+    rows_free(&rows);
+}
+
+static void gsym_of_both_versions_and_orders(void **state)
+{
+    (void)state;
+    struct rows_entry wanted[] = {
+        {0x1040, 0x1048, "main|/src/a.c:10;"},
+        {0x1048, 0x1050, "twice|/src/a.c:12;main|/src/a.c:11;"},
+        {0x1050, 0x1060, "main|/src/a.c:12;"},
+    };
+    for (unsigned i = 0; i < 4; i++) {
+        struct file f = {.big = i & 1};
+        uint8_t *bytes;
+        if (i & 2)
+            make_version_2(&f);
+        else
+            make_version_1(&f);
+        struct symmap *map = map_of_bytes(f.bytes, f.size, &bytes);
+        check_rows(map, wanted, 3);
+        assert_int_equal(symmap_identity(map)->id_size, 4);
+        assert_memory_equal(symmap_identity(map)->id, "\xab\xcd\xef\x01", 4);
+        assert_int_equal(symmap_identity(map)->base, 0x1000);
+        symmap_close(map);
+        free(bytes);
+        for (size_t cut = 0; cut + 60 < f.size; cut++) { /* never a map, never a crash */
+            struct fw_failure why = {0};
+            size_t size;
+            assert_int_not_equal(
+                import_map((struct span){f.bytes, cut}, "cut", &bytes, &size, &why), FW_OK);
+            assert_true(why.message[0]);
+        }
+    }
+}
+
+/* Records in an odd order, as other tools write them. */
+static void breakpad_of_other_tools(void **state)
+{
+    (void)state;
+    static const char text[] = "MODULE Linux x86_64 B3F79A08C2D1E54F0102030405060708A some name\r\n"
+                               "INFO CODE_ID 089AF7B3D1C24FE5010203040506070811223344\n"
+                               "FILE 7 /src/a.c\n"
+                               "FILE 3 b.h\n"
+                               "FUNC m 1000 20 0 outer(int, char const*)\n"
+                               "INLINE 1 21 3 5 1008 4\n" /* before its parent */
+                               "INLINE 0 11 7 2 1004 8 1014 4\n"
+                               "1000 4 10 7\n"
+                               "1004 8 20 3\n"
+                               "100c 8 12 7\n"
+                               "1014 4 22 3\n" /* then 8 bytes without line */
+                               "INLINE_ORIGIN 2 middle\n"
+                               "INLINE_ORIGIN 5 inner\n"
+                               "FUNC 1040 10 0\n"
+                               "1040 10 5 7\n"
+                               "PUBLIC m 1000 0 another\n"
+                               "PUBLIC 1030 0 short_one\n"
+                               "PUBLIC 1050 0 with_frame\n"
+                               "PUBLIC 2000 0 last\n"
+                               "STACK CFI INIT 1050 8 .cfa: $rsp 8 +\n";
+    struct rows_entry wanted[] = {
+        {0x1000, 0x1004, "outer(int, char const*)|/src/a.c:10;"},
+        {0x1004, 0x1008, "middle|b.h:20;outer(int, char const*)|/src/a.c:11;"},
+        {0x1008, 0x100c, "inner|b.h:20;middle|b.h:21;outer(int, char const*)|/src/a.c:11;"},
+        {0x100c, 0x1014, "outer(int, char const*)|/src/a.c:12;"},
+        {0x1014, 0x1018, "middle|b.h:22;outer(int, char const*)|/src/a.c:11;"},
+        {0x1018, 0x1020, "outer(int, char const*)|:0;"},
+        {0x1030, 0x1040, "short_one|:0;"},
+        {0x1040, 0x1050, "|/src/a.c:5;"},
+        {0x1050, 0x1058, "with_frame|:0;"},
+        {0x2000, 0x3000, "last|:0;"},
+    };
+    static const uint8_t id[] = {0x08, 0x9a, 0xf7, 0xb3, 0xd1, 0xc2, 0x4f, 0xe5, 0x01, 0x02,
+                                 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x11, 0x22, 0x33, 0x44};
+    uint8_t *bytes;
+    struct symmap *map = map_of_bytes(text, sizeof text - 1, &bytes);
+    check_rows(map, wanted, sizeof wanted / sizeof wanted[0]);
+    const struct symmap_identity *identity = symmap_identity(map);
+    assert_int_equal(identity->id_size, sizeof id);
+    assert_memory_equal(identity->id, id, sizeof id);
+    assert_string_equal(identity->object, "some name");
+    assert_int_equal(symmap_alias_count(map, 0), 1);
+    assert_string_equal(symmap_alias(map, 0, 0), "another");
+    symmap_close(map);
+    free(bytes);
+}
+
+static void breakpad_refuses(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "MODULE Linux x86_64 12 short\n",
+        "MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC xyz 10 0 f\n",
+        "MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC ffffffffffffffff 10 0 f\n",
+        "MODULE Linux x86_64 000000000000000000000000000000000 x\nFILE 4000000000 f\n",
+        ("MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC 0 10 0 f\n"
+         "INLINE 300 1 1 1 0 10\n"),
+        "MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC 0 10 0 f\n0 10 -1 0\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct fw_failure why = {0};
+        uint8_t *bytes;
+        size_t size;
+        const struct span text = {(const uint8_t *)texts[i], strlen(texts[i])};
+        assert_int_equal(import_map(text, "bad", &bytes, &size, &why), FW_ERR_CORRUPT);
+        assert_non_null(strstr(why.message, "offset"));
+    }
+}
+
+static void debug_ids(void **state)
+{
+    (void)state;
+    static const uint8_t id[20] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
+    char text[BREAKPAD_ID_SIZE];
+    breakpad_id(id, sizeof id, false, text);
+    assert_string_equal(text, "0403020106050807090A0B0C0D0E0F100");
+    breakpad_id(id, 16, true, text);
+    assert_string_equal(text, "0102030405060708090A0B0C0D0E0F100");
+    breakpad_id(id, 2, false, text);
+    assert_string_equal(text, "000002010000000000000000000000000");
+}
+
 int main(void)
 {
     object_set_codecs(&object_codecs_all);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gsym_of_both_versions_and_orders),
+        cmocka_unit_test(breakpad_of_other_tools),
+        cmocka_unit_test(breakpad_refuses),
+        cmocka_unit_test(debug_ids),
         cmocka_unit_test(gsymutil_says_the_same),
         cmocka_unit_test(round_trip_of_this_program),
         cmocka_unit_test(round_trip_of_libc),
