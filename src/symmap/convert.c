@@ -263,14 +263,6 @@ static void fill_identity(struct symmap_identity *identity, struct object *objec
 /* By functions: of a moved unit only a part was linked. */
 static void count_rows(const struct code_unit *units, size_t count, struct convert_report *report)
 {
-<<<<<<< HEAD
-    report->units = job->count;
-    for (size_t i = 0; job->units && i < job->count; i++) { /* NULL: memory ran out */
-        report->functions += job->units[i].function_count;
-        report->rows += job->units[i].row_count;
-        report->inlined_calls += job->units[i].context_count;
-        report->calls += job->units[i].call_count;
-=======
     for (size_t i = 0; i < count; i++) {
         report->functions += units[i].function_count;
         for (size_t k = 0; k < units[i].function_count; k++) {
@@ -279,7 +271,6 @@ static void count_rows(const struct code_unit *units, size_t count, struct conve
             report->inlined_calls += f->context_count;
             report->calls += f->call_count;
         }
->>>>>>> main
     }
 }
 
