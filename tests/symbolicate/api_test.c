@@ -378,7 +378,7 @@ static void few_and_many_of_libc_give_the_same(void **state)
 {
     (void)state;
     static const char path[] = "/lib/x86_64-linux-gnu/libc.so.6";
-    struct object *object;
+    struct object *object = NULL;
     if (access(path, R_OK) != 0 || object_open(path, &object, NULL) != FW_OK)
         skip();
     const struct object_range *code;
