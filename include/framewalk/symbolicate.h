@@ -24,9 +24,9 @@
  * closed must not be in use. No function may be called from a signal handler. A thread that is
  * cancelled (pthread_cancel) is so only after the call.
  *
- * Memory. A call needs up to 2 MB of stack, most of it for names that nest as deeply as is allowed;
- * conversions start threads of their own of the system's usual stack size. Everything that is
- * handed out belongs to the result, and lives until that is freed; the sources that it came from
+ * Memory. 512 KB of stack are enough for any call, also for names that nest as deeply as is
+ * allowed; conversions start threads of their own of the system's usual stack size. Everything that
+ * is handed out belongs to the result, and lives until that is freed; the sources that it came from
  * may be closed before.
  *
  * Versions. The structs that the caller fills begin with `size`, which is to be sizeof the struct.
