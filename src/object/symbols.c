@@ -182,8 +182,8 @@ static struct name_parts take_apart(const char *name)
     return p;
 }
 
-/* Of two names of one function the one that people write: no version suffix, then the fewest leading
- * underscores (`write`, not `__write`). */
+/* Of two names of one function the one that people write: no version suffix, then the fewest
+ * leading underscores (`write`, not `__write`). */
 static int compare_names(const char *a, const char *b)
 {
     struct name_parts x = take_apart(a), y = take_apart(b);
@@ -194,7 +194,8 @@ static int compare_names(const char *a, const char *b)
 
 /* Functions before labels, global and weak before local, all before PLT stubs; then by name. Where
  * that does not decide (C1 and C2 of a constructor, functions folded into one): the longest, and of
- * equally long ones the last in the full table, which other tools show as well. `a` is the later. */
+ * equally long ones the last in the full table, which other tools show as well. `a` is the later.
+ */
 static bool better(const struct candidate *a, const struct candidate *b)
 {
     if (a->rank != b->rank)

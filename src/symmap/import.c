@@ -193,7 +193,8 @@ bool import_symbol(struct import *import, uint64_t lo, uint64_t hi, const char *
     if (!array_room(&import->symbols, &import->symbol_capacity, import->symbol_count,
                     sizeof *import->symbols))
         return false;
-    import->symbols[import->symbol_count++] = (struct symmap_symbol){.lo = lo, .hi = hi, .name = name};
+    import->symbols[import->symbol_count++] =
+        (struct symmap_symbol){.lo = lo, .hi = hi, .name = name};
     return true;
 }
 

@@ -7,7 +7,10 @@ namespace shapes
 {
 struct Square {
     int side;
-    inline int area() const { return side * side + std::abs(side - 7); }
+    inline int area() const
+    {
+        return side * side + std::abs(side - 7);
+    }
     __attribute__((noinline)) int grown(int by);
 };
 

@@ -93,8 +93,9 @@ static void check_name(const struct recorded_map *map, uint64_t pc,
     /* Android's linker puts __dl_ before all its names, mangled or not. */
     size_t prefix = strncmp(match.name, "__dl_", 5) == 0 ? 5 : 0;
     memcpy(text, match.name, prefix);
-    const char *name =
-        demangle(match.name + prefix, NULL, text + prefix, sizeof text - prefix) ? text : match.name;
+    const char *name = demangle(match.name + prefix, NULL, text + prefix, sizeof text - prefix)
+                           ? text
+                           : match.name;
     if (strcmp(name, expected->function) != 0 || match.offset != expected->offset)
         fail_msg("%s+%" PRIu64 " instead of %s+%" PRIu64, name, match.offset, expected->function,
                  expected->offset);
