@@ -1,6 +1,6 @@
 # The figures of symbolication: conversion, lookup, command line, demangling. Sourced by run.sh, whose
 # functions it uses, when one of them is asked for (`symbols` means all): they fetch gigabytes, and with
-# these at hand take about twenty minutes. Peers that are known to be far slower are asked less often.
+# these at hand should take about twenty minutes. Peers that are known to be far slower are asked less often.
 # See README.md for what each figure means.
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of run.sh
