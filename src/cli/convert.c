@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "cli/cli.h"
 #include "cli/convert_verify.h"
+#include "cli/heap.h"
 #include "symbolicate/file_index.h"
 #include "symmap/save.h"
 
@@ -296,6 +297,7 @@ static bool is_folder(const char *path)
 
 int convert_main(int argc, char **argv)
 {
+    heap_prepare();
     struct convert_command command;
     struct run run = {.command = &command};
     int result = CLI_USAGE;

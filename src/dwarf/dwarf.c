@@ -239,21 +239,34 @@ fw_error dwarf_unit_ranges(const struct dwarf *dwarf, size_t unit,
 }
 
 /* Whole pages only: what shares one with a neighbour stays. */
-static void give_back(const struct unit *unit)
+static void give_back(const struct unit *unit, uint64_t from, uint64_t to)
 {
-    const uint8_t *data = dwarf_unit_section(unit).data + unit->header.offset;
+    const uint8_t *data = dwarf_unit_section(unit).data;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t lo = ((uintptr_t)data + page - 1) / page * page;
-    uintptr_t hi = ((uintptr_t)data + (uintptr_t)unit->header.size) / page * page;
+    uintptr_t lo = ((uintptr_t)data + (uintptr_t)from + page - 1) / page * page;
+    uintptr_t hi = ((uintptr_t)data + (uintptr_t)to) / page * page;
     if (lo < hi && object_maps(unit->file->object, (const void *)lo, hi - lo))
         (void)madvise((void *)lo, hi - lo, MADV_DONTNEED);
+}
+
+/* Each call costs all threads a moment, so it is made in large steps: by the unit that crosses from
+ * one step into the next, for the step before, which is read by then as units are read in order. */
+static void give_back_steps(const struct unit *unit)
+{
+    enum { STEP = 32 << 20 };
+    uint64_t begin = unit->header.offset, end = begin + unit->header.size;
+    uint64_t now = begin / STEP, next = end / STEP;
+    if (next > now && now > 0)
+        give_back(unit, (now - 1) * STEP, (next - 1) * STEP);
 }
 
 void dwarf_unit_done(const struct dwarf *dwarf, size_t unit)
 {
     const struct unit *own = code_unit(dwarf, unit);
     struct unit_root *root = atomic_load(&((struct unit *)(uintptr_t)own)->root);
-    give_back(own);
-    if (root && atomic_load(&root->split_known) && root->split)
-        give_back(root->split);
+    give_back_steps(own);
+    if (root && atomic_load(&root->split_known) && root->split) {
+        const struct dwarf_unit_header *split = &root->split->header;
+        give_back(root->split, split->offset, split->offset + split->size);
+    }
 }

@@ -153,8 +153,9 @@ fw_error dwarf_unit_ranges(const struct dwarf *dwarf, size_t unit,
                            const struct dwarf_options *options, struct arena *arena,
                            struct object_range **ranges, size_t *count);
 
-/* Tells the system that the unit's bytes in a mapped file are not needed soon (they are read again
- * when they are after all): keeps the resident size of a long conversion bounded. */
+/* The unit is read. Now and then this tells the system that a stretch of units in a mapped file is
+ * not needed soon (it is read again when it is after all): keeps the resident size of a long
+ * conversion bounded. Units are to be read roughly in order. */
 void dwarf_unit_done(const struct dwarf *dwarf, size_t unit);
 
 #endif

@@ -31,6 +31,10 @@ struct job {
     _Atomic uint64_t bytes_done;
     _Atomic int error; /* the first fw_error of any worker */
     struct convert_producer producer;
+    /* The calling thread reads the symbol tables before it joins in: units are read without the
+     * object, which is for one thread at a time. */
+    struct object *object, *debug;
+    struct symbol_list *symbols;
 };
 
 struct worker {
@@ -85,12 +89,21 @@ fw_error convert_unit(const struct dwarf *dwarf, size_t number, const struct dwa
     return code_flatten(&unit, &lines, flatten, scratch, code);
 }
 
+static void fail(struct job *job, fw_error error)
+{
+    int none = FW_OK;
+    if (error != FW_OK)
+        atomic_compare_exchange_strong(&job->error, &none, (int)error);
+}
+
 static void *work(void *context)
 {
     struct worker *w = context;
     struct job *job = w->job;
     const struct convert_options *options = job->options;
     struct arena scratch = {0};
+    if (w->reports)
+        fail(job, symbol_list_build(job->object, job->debug, job->symbols));
     for (;;) {
         size_t i = atomic_fetch_add(&job->next, 1);
         if (i >= job->count || atomic_load(&job->error) != FW_OK)
@@ -100,8 +113,7 @@ static void *work(void *context)
         fw_error error = convert_unit(job->dwarf, number, &job->read, &job->flatten, &scratch,
                                       &job->units[i], &w->producer, &w->problems);
         if (error != FW_OK) {
-            int none = FW_OK;
-            atomic_compare_exchange_strong(&job->error, &none, (int)error);
+            fail(job, error);
             break;
         }
         dwarf_unit_done(job->dwarf, number);
@@ -195,11 +207,15 @@ static fw_error choose_units(struct job *job, size_t **chosen)
     return FW_OK;
 }
 
-static fw_error read_dwarf(struct object *code, const struct dwarf *dwarf,
+static fw_error read_dwarf(struct object *object, struct object *debug, const struct dwarf *dwarf,
                            const struct convert_options *options, struct job *job,
-                           struct convert_report *report)
+                           struct symbol_list *symbols, struct convert_report *report)
 {
+    struct object *code = debug ? debug : object;
     *job = (struct job){
+        .object = object,
+        .debug = debug,
+        .symbols = symbols,
         .dwarf = dwarf,
         .options = options,
         .count = dwarf_unit_count(dwarf),
@@ -351,14 +367,14 @@ fw_error symmap_convert(struct object *object, struct object *debug,
         return error;
     if (dwarf) {
         report->dwarf_bytes = dwarf_size(dwarf);
-        error = read_dwarf(source, dwarf, options, &input.job, report);
+        error = read_dwarf(object, debug, dwarf, options, &input.job, &symbols, report);
         input.units = input.job.units;
         report->units = input.unit_count = input.job.count;
     } else {
         error = read_parts(object, options, &input, report);
+        if (error == FW_OK)
+            error = symbol_list_build(object, debug, &symbols);
     }
-    if (error == FW_OK)
-        error = symbol_list_build(object, debug, &symbols);
     if (error == FW_OK && options->only)
         keep_symbols(&symbols, options);
     if (error == FW_OK) {

@@ -139,11 +139,15 @@ static uint32_t use_key(struct intern_key *item, uint32_t id, uint32_t uses, uin
     return id;
 }
 
-uint32_t intern_keys_add(struct intern_keys *set, struct intern_memory *memory, uint64_t a,
-                         uint32_t b, uint32_t uses, uint32_t place)
+static uint64_t hash_key(const struct intern_keys *set, uint64_t a, uint32_t b)
+{
+    return mix(a ^ set->slots.seed, b ^ UINT64_C(0xe7037ed1a0b428db));
+}
+
+static uint32_t add_key(struct intern_keys *set, struct intern_memory *memory, uint64_t hash,
+                        uint64_t a, uint32_t b, uint32_t uses, uint32_t place)
 {
     struct intern_slots *slots = &set->slots;
-    uint64_t hash = mix(a ^ slots->seed, b ^ UINT64_C(0xe7037ed1a0b428db));
     uint32_t mine = INTERN_NONE;
     for (size_t i = (size_t)hash & slots->mask;; i = (i + 1) & slots->mask) {
         uint64_t slot = atomic_load_explicit(&slots->slot[i], memory_order_acquire);
@@ -171,10 +175,49 @@ uint32_t intern_keys_add(struct intern_keys *set, struct intern_memory *memory, 
     }
 }
 
+void intern_recent_begin(struct intern_memory *memory)
+{
+    memory->recent = malloc(INTERN_RECENT * sizeof *memory->recent);
+    for (size_t i = 0; memory->recent && i < INTERN_RECENT; i++)
+        memory->recent[i].id = INTERN_NONE;
+}
+
+static void tell(struct intern_keys *set, const struct intern_recent *recent)
+{
+    if (recent->id != INTERN_NONE && recent->uses)
+        use_key(&set->items[recent->id], recent->id, recent->uses, recent->first);
+}
+
+void intern_recent_end(struct intern_keys *set, struct intern_memory *memory)
+{
+    for (size_t i = 0; memory->recent && i < INTERN_RECENT; i++)
+        tell(set, &memory->recent[i]);
+    free(memory->recent);
+    memory->recent = NULL;
+}
+
+uint32_t intern_keys_add(struct intern_keys *set, struct intern_memory *memory, uint64_t a,
+                         uint32_t b, uint32_t uses, uint32_t place)
+{
+    uint64_t hash = hash_key(set, a, b);
+    if (!memory->recent)
+        return add_key(set, memory, hash, a, b, uses, place);
+    struct intern_recent *recent = &memory->recent[hash >> 16 & (INTERN_RECENT - 1)];
+    if (recent->id != INTERN_NONE && recent->a == a && recent->b == b) {
+        recent->uses += uses;
+        recent->first = place < recent->first ? place : recent->first;
+        return recent->id;
+    }
+    tell(set, recent);
+    uint32_t id = add_key(set, memory, hash, a, b, uses, place);
+    *recent = (struct intern_recent){a, b, id, 0, UINT32_MAX};
+    return id;
+}
+
 uint32_t intern_keys_find(const struct intern_keys *set, uint64_t a, uint32_t b)
 {
     const struct intern_slots *slots = &set->slots;
-    uint64_t hash = mix(a ^ slots->seed, b ^ UINT64_C(0xe7037ed1a0b428db));
+    uint64_t hash = hash_key(set, a, b);
     for (size_t i = (size_t)hash & slots->mask;; i = (i + 1) & slots->mask) {
         uint64_t slot = atomic_load_explicit(&slots->slot[i], memory_order_acquire);
         if (!slot)

@@ -48,11 +48,25 @@ struct intern_keys {
     struct intern_key *items;
 };
 
-/* What a thread remembers from call to call; begins as INTERN_MEMORY. */
-struct intern_memory {
-    uint32_t spare_string, spare_key; /* ids that a race left unused; keys of one set only */
+/* Uses of a key that a thread has counted for itself and not yet told the set: keys that all units
+ * name would otherwise travel from processor to processor at each use. */
+struct intern_recent {
+    uint64_t a;
+    uint32_t b, id; /* id INTERN_NONE: free */
+    uint32_t uses, first;
 };
-#define INTERN_MEMORY ((struct intern_memory){INTERN_NONE, INTERN_NONE})
+enum { INTERN_RECENT = 2048 };
+
+/* What a thread remembers from call to call; of one set of keys only. Begins as INTERN_MEMORY. */
+struct intern_memory {
+    uint32_t spare_string, spare_key; /* ids that a race left unused */
+    struct intern_recent *recent;     /* INTERN_RECENT of them, or NULL: each use is told at once */
+};
+#define INTERN_MEMORY ((struct intern_memory){INTERN_NONE, INTERN_NONE, NULL})
+/* Without memory for it there is none. */
+void intern_recent_begin(struct intern_memory *memory);
+/* Tells the set what was counted; before `uses` and `first` are read. */
+void intern_recent_end(struct intern_keys *set, struct intern_memory *memory);
 
 /* At most `most` calls of _add may follow. False when out of memory. */
 bool intern_strings_init(struct intern_strings *set, size_t most);

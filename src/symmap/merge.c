@@ -102,32 +102,47 @@ static bool add_first(struct work *w, const struct sort_item *items, size_t coun
                                             (uint32_t)items[best].value, MERGE_NONE});
 }
 
-/* Functions of the debug file, or (`lines_only`) the rows that none of them covers. */
-static bool collect_functions(struct work *w, bool lines_only, struct intervals *list)
+/* One list in order, each range once. */
+static bool resolve_list(struct work *w, struct sort_item *items, size_t count,
+                         struct intervals *list)
 {
-    size_t most = 0, count = 0;
-    for (size_t u = 0; u < w->source->unit_count; u++)
-        most += w->source->units[u].function_count;
-    struct sort_item *items = malloc((most ? most : 1) * sizeof *items);
-    if (!items)
-        return false;
-    for (size_t u = 0; u < w->source->unit_count; u++) {
-        const struct code_unit *unit = &w->source->units[u];
-        for (size_t i = 0; i < unit->function_count; i++) {
-            const struct code_function *f = &unit->functions[i];
-            if (!(f->flags & CODE_FUNCTION_LINES_ONLY) == !lines_only && f->lo < f->hi &&
-                offsets_of(w, f->lo, f->hi, &items[count].key))
-                items[count++].value = (uint64_t)u << 32 | i;
-        }
-    }
     bool ok = sort_items(w->workers, items, count);
     for (size_t i = 0, end; ok && i < count; i = end) {
         for (end = i + 1; end < count && items[end].key == items[i].key; end++)
             continue;
         ok = add_first(w, items + i, end - i, list);
     }
-    free(items);
     return ok && intervals_resolve(list, &w->merge->problems.overlaps);
+}
+
+/* Functions of the debug file, and the rows that none of them covers. Units are gone through once:
+ * they have long left the cache. */
+static bool collect_functions(struct work *w, struct intervals *functions, struct intervals *lines)
+{
+    size_t most = 0, count = 0, end = 0;
+    for (size_t u = 0; u < w->source->unit_count; u++)
+        most += w->source->units[u].function_count;
+    struct sort_item *items = malloc((most ? most : 1) * sizeof *items);
+    if (!items)
+        return false;
+    end = most; /* functions fill it from the front, lines from the back */
+    for (size_t u = 0; u < w->source->unit_count; u++) {
+        const struct code_unit *unit = &w->source->units[u];
+        for (size_t i = 0; i < unit->function_count; i++) {
+            const struct code_function *f = &unit->functions[i];
+            struct sort_item item = {.value = (uint64_t)u << 32 | i};
+            if (f->lo >= f->hi || !offsets_of(w, f->lo, f->hi, &item.key))
+                continue;
+            if (f->flags & CODE_FUNCTION_LINES_ONLY)
+                items[--end] = item;
+            else
+                items[count++] = item;
+        }
+    }
+    bool ok =
+        resolve_list(w, items, count, functions) && resolve_list(w, items + end, most - end, lines);
+    free(items);
+    return ok;
 }
 
 static const struct symmap_symbol *symbol_of(const struct work *w, const struct sort_item *item)
@@ -313,9 +328,8 @@ static bool run(struct work *w)
 {
     struct intervals functions = {0}, lines = {0}, symbols = {0};
     struct intervals named = {0}, rest = {0}, all = {0};
-    bool ok = collect_functions(w, false, &functions) && collect_functions(w, true, &lines) &&
-              sort_symbols(w) && collect_symbols(w, &symbols) &&
-              intervals_attach(&symbols, &lines, &named) &&
+    bool ok = collect_functions(w, &functions, &lines) && sort_symbols(w) &&
+              collect_symbols(w, &symbols) && intervals_attach(&symbols, &lines, &named) &&
               intervals_overlay(&named, &lines, &rest) &&
               intervals_overlay(&functions, &rest, &all) && number_functions(w, &all) &&
               name_by_symbols(w) && number_sources(w);

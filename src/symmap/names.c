@@ -497,6 +497,8 @@ static bool count_items(struct work *w)
     names->file_number = calloc(files + 1, sizeof *names->file_number);
     for (unsigned i = 0; i < names->arena_count; i++) {
         w->helpers[i].files = w->helpers[i].subjects = INTERN_MEMORY;
+        intern_recent_begin(&w->helpers[i].files);
+        intern_recent_begin(&w->helpers[i].subjects);
         w->helpers[i].arena = &names->arenas[i];
     }
     return names->subject_number && names->file_number && subjects + functions < UINT32_MAX &&
@@ -518,6 +520,14 @@ static bool make_sets(struct work *w)
                                                        symbol_files + w->merge->alias_count + 5) &&
            intern_keys_init(&w->files, files + symbol_files) &&
            intern_keys_init(&w->subjects, subjects + functions + 1);
+}
+
+static void end_counting(struct work *w)
+{
+    for (unsigned i = 0; w->helpers && i < workers_count(w->workers); i++) {
+        intern_recent_end(&w->files, &w->helpers[i].files);
+        intern_recent_end(&w->subjects, &w->helpers[i].subjects);
+    }
 }
 
 static void find_unit_shift(struct work *w)
@@ -547,6 +557,7 @@ static fw_error run(struct work *w)
     for (unsigned i = 0; i < workers_count(w->workers); i++)
         if (w->helpers[i].out_of_memory)
             return FW_ERR_MEMORY;
+    end_counting(w);
     find_unit_shift(w);
     names->string_order =
         malloc((atomic_load(&names->strings.slots.count) + 1) * sizeof *names->string_order);
@@ -571,6 +582,7 @@ fw_error names_run(const struct symmap_source *source, struct workers *workers,
     *names = (struct names){0};
     struct work w = {.source = source, .workers = workers, .merge = merge, .names = names};
     fw_error error = run(&w);
+    end_counting(&w); /* when it failed before */
     intern_keys_free(&w.files);
     intern_keys_free(&w.subjects);
     free(w.function_id);
