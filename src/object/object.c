@@ -119,6 +119,19 @@ fw_error object_finish_open(struct object *built, struct object **object, struct
     return FW_OK;
 }
 
+fw_error object_finish_choice(struct object *built, const struct object_choice *choice,
+                              struct object **object, struct fw_failure *why)
+{
+    fw_error error = object_finish_open(built, object, why);
+    if (error == FW_OK)
+        error = fat_check(*object, choice, why);
+    if (error != FW_OK && *object) {
+        object_close(*object);
+        *object = NULL;
+    }
+    return error;
+}
+
 /* The same for a file that may be fat: of its slices, the one that was chosen. */
 static fw_error finish_choice(struct object *built, const struct object_choice *choice,
                               struct object **object, struct fw_failure *why)
@@ -128,14 +141,7 @@ static fw_error finish_choice(struct object *built, const struct object_choice *
         object_close(built);
         return error;
     }
-    error = object_finish_open(built, object, why);
-    if (error == FW_OK)
-        error = fat_check(*object, choice, why);
-    if (error != FW_OK && *object) {
-        object_close(*object);
-        *object = NULL;
-    }
-    return error;
+    return object_finish_choice(built, choice, object, why);
 }
 
 fw_error object_open(const char *path, struct object **object, struct fw_failure *why)

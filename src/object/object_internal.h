@@ -134,6 +134,9 @@ struct object *object_new(const char *label);
 fw_error object_map_path(const char *path, struct object **object, struct fw_failure *why);
 /* Reads the headers of object->file; closes the object when that fails. */
 fw_error object_finish_open(struct object *built, struct object **object, struct fw_failure *why);
+/* The same for what may have been narrowed to a slice, which has to be the one that was chosen. */
+fw_error object_finish_choice(struct object *built, const struct object_choice *choice,
+                              struct object **object, struct fw_failure *why);
 /* Room for so many loads. */
 bool object_reserve_loads(struct object *object, size_t count);
 /* Takes a load, whose bytes are cut to its size in memory. */

@@ -31,14 +31,7 @@ static fw_error open_file(const char *path, const char *member, const struct obj
         object_close(built);
         return error;
     }
-    error = object_finish_open(built, object, why);
-    if (error == FW_OK)
-        error = fat_check(*object, choice, why);
-    if (error != FW_OK && *object) {
-        object_close(*object);
-        *object = NULL;
-    }
-    return error;
+    return object_finish_choice(built, choice, object, why);
 }
 
 /* FILE(MEMBER), where no file is called so. */
