@@ -11,19 +11,6 @@
 
 enum { ROUNDS = 7, LOOKUPS = 200000, CAPACITY = 256 };
 
-static const char *const section_names[SECTION_END] = {[SECTION_IDENTITY] = "identity",
-                                                       [SECTION_INDEX] = "index",
-                                                       [SECTION_BLOCK_STARTS] = "block starts",
-                                                       [SECTION_BLOCK_PLACES] = "block places",
-                                                       [SECTION_CODE] = "code",
-                                                       [SECTION_FUNCTIONS] = "functions",
-                                                       [SECTION_SUBJECTS] = "subjects",
-                                                       [SECTION_FILES] = "files",
-                                                       [SECTION_STRINGS] = "strings",
-                                                       [SECTION_ALIASES] = "aliases",
-                                                       [SECTION_CALLS] = "calls",
-                                                       [SECTION_TAIL_CALLS] = "tail calls"};
-
 static struct code_unit *read_units(struct object *code, struct object *debug, size_t *count)
 {
     struct dwarf *dwarf;
@@ -70,7 +57,7 @@ static void print_sections(const uint8_t *bytes, size_t size, size_t rows)
 {
     for (uint32_t i = 0; i < get_u32(bytes + HEADER_SECTIONS); i++) {
         const uint8_t *entry = bytes + HEADER_SIZE + i * ENTRY_SIZE;
-        printf("%-14s %10llu\n", section_names[get_u32(entry)],
+        printf("%-14s %10llu\n", section_name(get_u32(entry)),
                (unsigned long long)get_u64(entry + ENTRY_LENGTH));
     }
     printf("%-14s %10zu, %.2f bytes a row\n", "file", size, (double)size / (double)rows);

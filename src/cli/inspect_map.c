@@ -5,19 +5,6 @@
 
 #include <stdlib.h>
 
-static const char *const section_names[SECTION_END] = {[SECTION_IDENTITY] = "identity",
-                                                       [SECTION_INDEX] = "index",
-                                                       [SECTION_BLOCK_STARTS] = "block starts",
-                                                       [SECTION_BLOCK_PLACES] = "block places",
-                                                       [SECTION_CODE] = "code",
-                                                       [SECTION_FUNCTIONS] = "functions",
-                                                       [SECTION_SUBJECTS] = "subjects",
-                                                       [SECTION_FILES] = "files",
-                                                       [SECTION_STRINGS] = "strings",
-                                                       [SECTION_ALIASES] = "aliases",
-                                                       [SECTION_CALLS] = "calls",
-                                                       [SECTION_TAIL_CALLS] = "tail calls"};
-
 struct counts {
     uint64_t rows, gaps, frames, deepest, covered, lines;
 };
@@ -66,8 +53,7 @@ static void add_sections(struct span bytes, json_t *to)
         const uint8_t *p = bytes.data + HEADER_SIZE + (size_t)i * ENTRY_SIZE;
         uint32_t id = get_u32(p + ENTRY_ID);
         json_t *entry = inspect_entry(table);
-        inspect_text(entry, "name",
-                     id < SECTION_END && section_names[id] ? section_names[id] : "unknown");
+        inspect_text(entry, "name", section_name(id));
         inspect_hex(entry, "offset", get_u64(p + ENTRY_OFFSET));
         inspect_number(entry, "size", get_u64(p + ENTRY_LENGTH));
     }

@@ -58,6 +58,9 @@ enum section_id {
     SECTION_END
 };
 
+/* What people call a section; "unknown" for an id that this version does not know. */
+const char *section_name(uint32_t id);
+
 /* Identity section: fixed part, then strings by offset into SECTION_STRINGS. */
 enum {
     IDENTITY_BASE = 0,         /* u64 */

@@ -11,6 +11,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *section_name(uint32_t id)
+{
+    static const char *const names[SECTION_END] = {[SECTION_IDENTITY] = "identity",
+                                                   [SECTION_INDEX] = "index",
+                                                   [SECTION_BLOCK_STARTS] = "block starts",
+                                                   [SECTION_BLOCK_PLACES] = "block places",
+                                                   [SECTION_CODE] = "code",
+                                                   [SECTION_FUNCTIONS] = "functions",
+                                                   [SECTION_SUBJECTS] = "subjects",
+                                                   [SECTION_FILES] = "files",
+                                                   [SECTION_STRINGS] = "strings",
+                                                   [SECTION_ALIASES] = "aliases",
+                                                   [SECTION_CALLS] = "calls",
+                                                   [SECTION_TAIL_CALLS] = "tail calls"};
+    return id < SECTION_END && names[id] ? names[id] : "unknown";
+}
+
 _Static_assert(FORMAT_MAJOR == SYMMAP_VERSION, "the version that others know");
 
 __attribute__((format(printf, 4, 5))) static fw_error
