@@ -4,6 +4,7 @@
  *
  * Shown as rustc-demangle does with {:#}; with options->hashes as with {}.
  */
+#include "demangle/punycode.h"
 #include "demangle/rust.h"
 
 #include <stdint.h>
@@ -145,57 +146,15 @@ static struct identifier identifier(struct v0 *v)
     return name;
 }
 
-/* One number of RFC 3492 chapter 6.2, `bias` being what it depends on. */
-static bool punycode_delta(const struct identifier *name, size_t *at, uint64_t bias,
-                           uint64_t *delta)
+/* False: to be shown as it is. */
+static bool characters_of(const struct identifier *name, uint32_t *characters, size_t *count)
 {
-    uint64_t weight = 1;
-    *delta = 0;
-    for (uint64_t k = 36;; k += 36) {
-        uint64_t threshold = k <= bias ? 1 : k >= bias + 26 ? 26 : k - bias;
-        if (*at == name->punycode_length)
-            return false;
-        char c = name->punycode[(*at)++];
-        uint64_t digit = c >= 'a' && c <= 'z'   ? (uint64_t)(c - 'a')
-                         : c >= '0' && c <= '9' ? (uint64_t)(c - '0') + 26
-                                                : 36;
-        if (digit == 36 || weight > UINT32_MAX)
-            return false;
-        *delta += digit * weight;
-        if (*delta > UINT32_MAX)
-            return false;
-        if (digit < threshold)
-            return true;
-        weight *= 36 - threshold;
-    }
-}
-
-static bool punycode(const struct identifier *name, uint32_t *out, size_t *count)
-{
-    if (name->ascii_length > PUNYCODE_CHARACTERS)
+    if (!punycode_decode(name->ascii, name->ascii_length, name->punycode, name->punycode_length,
+                         '0', characters, PUNYCODE_CHARACTERS, count))
         return false;
-    for (*count = 0; *count < name->ascii_length; ++*count)
-        out[*count] = (unsigned char)name->ascii[*count];
-    uint64_t code = 128, place = 0, bias = 72, damp = 700, delta;
-    for (size_t at = 0; at < name->punycode_length;) {
-        if (!punycode_delta(name, &at, bias, &delta) || *count == PUNYCODE_CHARACTERS)
+    for (size_t i = 0; i < *count; i++)
+        if (characters[i] >= 0xd800 && characters[i] < 0xe000)
             return false;
-        uint64_t larger = ++*count;
-        place += delta;
-        code += place / larger;
-        place %= larger;
-        if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-            return false;
-        memmove(out + place + 1, out + place, (*count - 1 - place) * sizeof *out);
-        out[place++] = (uint32_t)code;
-        delta /= damp;
-        damp = 2;
-        delta += delta / larger;
-        uint64_t k = 0;
-        for (; delta > 455; k += 36)
-            delta /= 35;
-        bias = k + 36 * delta / (delta + 38);
-    }
     return true;
 }
 
@@ -207,7 +166,7 @@ static void put_identifier(struct v0 *v, const struct identifier *name)
         return;
     if (name->punycode_length == 0) {
         put_part(v, name->ascii, name->ascii_length);
-    } else if (punycode(name, characters, &count)) {
+    } else if (characters_of(name, characters, &count)) {
         for (size_t i = 0; i < count; i++)
             rust_character(v->text, characters[i]);
     } else {
