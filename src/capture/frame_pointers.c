@@ -5,8 +5,8 @@
  */
 #include "arch/arch.h"
 #include "framewalk/capture.h"
-#include "os/linux/self_context.h"
-#include "os/linux/self_stack.h"
+#include "os/self_context.h"
+#include "os/self_stack.h"
 #include "unwind/stack_id.h"
 
 struct record {

@@ -7,8 +7,8 @@
 
 #include "arch/entry.h"
 #include "framewalk/capture.h"
-#include "os/linux/self_context.h"
-#include "os/linux/self_stack.h"
+#include "os/self_context.h"
+#include "os/self_stack.h"
 #include "unwind/rule.h"
 
 enum { CACHE_BITS = 13 };
