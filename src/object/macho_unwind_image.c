@@ -34,6 +34,7 @@ void macho_unwind_image(struct object *object, struct object *debug, struct unwi
 {
     struct span starts = object->macho->function_starts;
     object_find_code(object, image);
+    image->macho = true;
     image->entry = object->entry;
     image->header = object->base;
     image->function_starts = (struct unwind_section){starts.data, starts.size, 0};

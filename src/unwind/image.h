@@ -23,6 +23,7 @@ enum { UNWIND_STUB_AREAS = 4 };
 struct unwind_image {
     const struct arch *arch;
     bool big_endian; /* tables are big-endian (never for the native image) */
+    bool macho;      /* a Mach-O image, for which Apple's conventions hold */
     uint64_t bias;   /* runtime - link-time, modulo 2^64 */
     uint64_t lo, hi; /* link-time range of executable code, [lo, hi) */
     uint64_t entry;  /* link-time address where the process begins (e_entry); 0 when unknown */

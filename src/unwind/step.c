@@ -1,9 +1,10 @@
 /*
  * Finding and applying rows (row.h). The order of the sources: signal trampolines known by their
- * instructions, .eh_frame, .debug_frame, ARM EXIDX, instruction analysis. A trampoline comes first
- * because it is never called: the address on the stack is its first instruction, and one byte
- * earlier lies another function. DWARF comes before EXIDX because an EXIDX entry covers everything
- * up to the next one and would claim functions that have no entry of their own.
+ * instructions, compact unwind, .eh_frame, .debug_frame, ARM EXIDX, instruction analysis. A
+ * trampoline comes first because it is never called: the address on the stack is its first
+ * instruction, and one byte earlier lies another function. DWARF comes before EXIDX because an
+ * EXIDX entry covers everything up to the next one and would claim functions that have no entry of
+ * their own.
  */
 #include "unwind/step.h"
 
@@ -61,6 +62,8 @@ enum unwind_status step_find_row(const struct walk_space *space, const struct me
         return find_outside(space, memory, address, exact, row);
     uint64_t vaddr = lookup - image->bias;
     enum unwind_status status = sigframe_find(image, address - image->bias, row);
+    if (status == UNWIND_NO_INFO)
+        status = compact_find(image, vaddr, row);
     if (status == UNWIND_NO_INFO)
         status = cfi_find_eh(image, vaddr, row);
     if (status == UNWIND_NO_INFO)
