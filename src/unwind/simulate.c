@@ -12,6 +12,8 @@
  */
 #include "unwind/simulate.h"
 
+#include "unwind/compact.h"
+
 enum {
     FORWARD_STEPS = 512,
     START_STEPS = 16384,
@@ -264,7 +266,8 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
             break;
         case FLOW_JUMP:
             if (step.target < path.lo || step.target >= path.hi) {
-                if (path.bounded && popped(arch, sim))
+                if (path.bounded && (popped(arch, sim) ||
+                                     compact_is_tail_call(path.image, at - step.size, step.target)))
                     return row_at_return(arch, sim, sim->reg[arch->lr], row);
                 if (path.called)
                     return false; /* a tail call would have reloaded the link register */
@@ -478,8 +481,7 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
         /* A part of a function that was moved away (.cold) looks like a function, but begins with
          * a frame made elsewhere: only one that saves the link register itself is believed. In
          * Mach-O images such parts are functions, which are called. */
-        if (start != START_PROVED ||
-            (!image->macho && started.reg[started.ra_reg].how == REG_SAME))
+        if (start != START_PROVED || (!image->macho && started.reg[started.ra_reg].how == REG_SAME))
             return UNWIND_NO_INFO;
         *row = started;
     }
