@@ -12,6 +12,7 @@
  */
 #include "unwind/simulate.h"
 
+#include "unwind/analysis.h"
 #include "unwind/compact.h"
 
 enum {
@@ -246,6 +247,9 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
     for (; *steps > 0; (*steps)--) {
         if (at < path.lo || at >= path.hi)
             return false;
+        if (stub_contains(path.image, at)) /* a tail call of another image's function */
+            return (!path.called || popped(arch, sim)) &&
+                   row_at_return(arch, sim, sim->reg[arch->lr], row);
         struct value sp = sim->reg[arch->sp];
         struct step step = path.isa->run(path.image, at, sim);
         if (step.size == 0 || (path.called && grew(sp, sim->reg[arch->sp])))
