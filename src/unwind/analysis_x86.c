@@ -290,7 +290,8 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
     }
     struct x86_state state;
     struct frame forward, backward;
-    bool ends_here = !exact && (bounded ? start >= hi : x86_may_be_function_end(image, start));
+    bool ends_here = !exact && (bounded ? x86_only_padding(image, start, hi)
+                                        : x86_may_be_function_end(image, start));
     bool has_forward = !ends_here &&
                        x86_trace_to_return(image, start, lo, hi, &state) == X86_TRACE_FOUND &&
                        frame_from_return(image, &state, &forward);

@@ -103,6 +103,17 @@ bool x86_may_be_function_end(const struct unwind_image *image, uint64_t next)
     return true;
 }
 
+bool x86_only_padding(const struct unwind_image *image, uint64_t next, uint64_t hi)
+{
+    struct x86_insn insn;
+    while (next < hi) {
+        if (!decode_at(image, next, &insn) || (insn.kind != X86_NOP && insn.kind != X86_TRAP))
+            return false;
+        next += insn.length;
+    }
+    return true;
+}
+
 /* ------------------------------------------------------------------ values */
 
 static const struct x86_value unknown = {X86_UNKNOWN, 0, 0};
@@ -389,19 +400,6 @@ static bool outside(const struct search *s, uint64_t at)
     return s->hi && (at < s->lo || at >= s->hi);
 }
 
-/* Whether nothing but padding lies between `next` and the end of the function: bounds that come
- * from starts alone reach to the next function. */
-static bool only_padding(const struct search *s, uint64_t next)
-{
-    struct x86_insn insn;
-    while (!outside(s, next)) {
-        if (!decode_at(s->image, next, &insn) || (insn.kind != X86_NOP && insn.kind != X86_TRAP))
-            return false;
-        next += insn.length;
-    }
-    return true;
-}
-
 /* A call at `at` ends its function, as far as that can be told, so it may never come back. That it
  * does is given when the goal is the place behind it. */
 static bool may_not_return(const struct search *s, uint64_t at, uint64_t next)
@@ -409,7 +407,7 @@ static bool may_not_return(const struct search *s, uint64_t at, uint64_t next)
     if (s->has_goal && next == s->goal)
         return false;
     if (s->hi && !outside(s, at))
-        return only_padding(s, next);
+        return x86_only_padding(s->image, next, s->hi);
     return x86_may_be_function_end(s->image, next);
 }
 
