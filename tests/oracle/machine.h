@@ -59,6 +59,8 @@ struct machine_kind {
     void (*registers)(const struct machine *machine, struct regs *regs);
     /* Memory for a walk from the present sp. */
     void (*memory)(struct machine *machine, struct memory *memory);
+    /* The first argument, where a function begins. */
+    uint64_t (*argument)(const struct machine *machine);
     /* On a stack on which nothing was called yet: what the first function returns to. */
     bool (*first_return)(struct machine *machine, uint64_t *slot, uint64_t *ra);
     void (*end)(struct machine *machine);

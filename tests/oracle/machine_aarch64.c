@@ -146,6 +146,11 @@ static void memory(struct machine *machine, struct memory *memory)
         memory->range[0] = (struct memory_range){lo, size, e->stack};
 }
 
+static uint64_t argument(const struct machine *machine)
+{
+    return ((const struct emulated *)machine)->reg[0];
+}
+
 static bool first_return(struct machine *machine, uint64_t *slot, uint64_t *ra)
 {
     *slot = machine->sp;
@@ -173,6 +178,7 @@ static const struct machine_kind by_qemu = {
     .step = step_once,
     .registers = registers,
     .memory = memory,
+    .argument = argument,
     .first_return = first_return,
     .end = end,
 };

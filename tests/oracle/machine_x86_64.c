@@ -16,6 +16,8 @@ static bool loads_sp(const struct x86_insn *insn)
 {
     if (insn->kind == X86_MOV || insn->kind == X86_LOAD || insn->kind == X86_POP)
         return insn->reg == X86_SP;
+    if (insn->kind == X86_OTHER)
+        return insn->writes >> X86_SP & 1;
     return insn->kind == X86_LEA && insn->reg == X86_SP && insn->base != X86_SP;
 }
 
@@ -128,6 +130,11 @@ static void memory(struct machine *machine, struct memory *memory)
     tracee_memory((struct tracee *)machine, memory);
 }
 
+static uint64_t argument(const struct machine *machine)
+{
+    return ((const struct tracee *)machine)->regs.rdi;
+}
+
 static bool first_return(struct machine *machine, uint64_t *slot, uint64_t *ra)
 {
     *slot = machine->sp;
@@ -147,6 +154,7 @@ static const struct machine_kind by_ptrace = {
     .step = step_once,
     .registers = registers,
     .memory = memory,
+    .argument = argument,
     .first_return = first_return,
     .end = end,
 };

@@ -5,12 +5,12 @@
  * the innermost to the outermost, and the knowledge that it is the outermost.
  *
  *     fw_oracle [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] [--entry 1]
- *               [--from SYMBOL] [--macho 1] [--seconds N] -- PROGRAM ARG...
+ *               [--macho SYMBOL] [--seconds N] -- PROGRAM ARG...
  *
- * With --entry 1 the dynamic loader's start is not looked at, with --from nothing in front of the
- * first call of that function of PROGRAM; what called it is believed to be what the walker says
- * there. With --macho 1 only instructions of Mach-O files are compared (PROGRAM is a loader of
- * them), whatever called them.
+ * With --entry 1 the dynamic loader's start is not looked at. With --macho, PROGRAM is a loader of
+ * Mach-O programs, and SYMBOL its function whose first argument is where such a program begins: it
+ * is followed from there on, instructions of Mach-O files are compared, and the loader's own frames
+ * do not count, as if it were a kernel.
  *
  * Exit status: 0, 1 when the share is below PERCENT or the decoder missed a written register, 2 for
  * wrong usage, 77 when programs cannot be traced here. x86_64 programs, and aarch64 ones under
@@ -37,8 +37,8 @@ struct settings {
     uint64_t skip, max, every;
     size_t sites;
     double least, seconds;
-    bool entry, macho;
-    const char *from; /* symbol, or NULL */
+    bool entry;
+    const char *macho; /* symbol, or NULL */
     char **program;
 };
 
@@ -58,12 +58,28 @@ struct oracle {
     uint8_t *exact;
 
     bool between_stacks; /* frames were left or replaced, and the jump that follows is not done */
+    bool left;           /* they were left: the next return is such a jump, too */
+    size_t adopted;      /* frames that stood when the Mach-O program began */
     uint64_t instructions, compared, undefined, repeated;
     size_t deepest;
     struct misses misses, peer_misses;
 };
 
 /* ------------------------------------------------------------------ the true stack */
+
+/* The true stack; of the loader of Mach-O files, only the frames that its programs see. */
+static size_t true_stack(struct oracle *o)
+{
+    size_t kept = 0;
+    size_t count = shadow_frames(&o->shadows, o->machine->pc, o->expected, MAX_FRAMES);
+    for (size_t i = 0; i < count; i++) {
+        const struct shadow_frame *frame = &o->expected[i];
+        if (!o->settings.macho ||
+            process_images_is_macho(&o->images, frame->address - !frame->exact))
+            o->expected[kept++] = *frame;
+    }
+    return kept;
+}
 
 /* On a new stack somebody has put a return address for the first function. */
 static void adopt_first_return(struct oracle *o)
@@ -93,18 +109,21 @@ static void follow(struct oracle *o, const struct machine_step *step)
     case MACHINE_SIGRETURN: shadow_sigreturn(&o->shadows, sp); break;
     default: break;
     }
+    arrived |= o->left && step->flow == MACHINE_RETURN;
     if (arrived && o->between_stacks) {
         adopt_first_return(o);
-        o->between_stacks = false;
-        size_t count = shadow_frames(&o->shadows, o->machine->pc, o->expected, MAX_FRAMES);
+        o->between_stacks = o->left = false;
+        size_t count = true_stack(o);
         misses_settle(&o->misses, &o->images, o->expected, count);
         misses_settle(&o->peer_misses, &o->images, o->expected, count);
     }
     bool system = step->flow == MACHINE_SYSTEM || step->flow == MACHINE_SIGRETURN;
-    if (step->loads_sp && sp != step->old_sp)
-        o->between_stacks |= shadow_jumped(&o->shadows, step->old_sp, sp);
-    else if (sp > step->old_sp && !system)
+    if (step->loads_sp && sp != step->old_sp) {
+        o->left |= shadow_jumped(&o->shadows, step->old_sp, sp);
+        o->between_stacks |= o->left;
+    } else if (sp > step->old_sp && !system) {
         shadow_moved(&o->shadows, sp);
+    }
 }
 
 /* ------------------------------------------------------------------ the walker's stack */
@@ -148,7 +167,7 @@ static bool correct_rewritten(struct oracle *o, size_t count)
 
 static void compare(struct oracle *o)
 {
-    size_t at, count = shadow_frames(&o->shadows, o->machine->pc, o->expected, MAX_FRAMES);
+    size_t at, count = true_stack(o);
     if (count > o->deepest)
         o->deepest = count;
     struct walked got = walk(o);
@@ -227,6 +246,8 @@ static void run(struct oracle *o)
             follow(o, &step);
             o->instructions++;
         }
+        if (o->shadows.stack[0].count < o->adopted)
+            return; /* the Mach-O program's main has returned */
     }
 }
 
@@ -308,8 +329,8 @@ static bool parse(int argc, char **argv, struct settings *s)
     int i = 1;
     for (; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2) {
         char *end;
-        if (strcmp(argv[i], "--from") == 0) {
-            s->from = argv[i + 1];
+        if (strcmp(argv[i], "--macho") == 0) {
+            s->macho = argv[i + 1];
             continue;
         }
         double value = strtod(argv[i + 1], &end);
@@ -329,8 +350,6 @@ static bool parse(int argc, char **argv, struct settings *s)
             s->seconds = value;
         else if (strcmp(argv[i], "--entry") == 0)
             s->entry = value != 0;
-        else if (strcmp(argv[i], "--macho") == 0)
-            s->macho = value != 0;
         else
             return false;
     }
@@ -346,6 +365,7 @@ static bool adopt_stack(struct oracle *o)
     struct memory memory;
     struct regs regs;
     const struct arch *arch = o->machine->kind->arch;
+    const uint64_t below = o->machine->kind->ra_in_slots ? arch->pointer_size : 0;
     uint8_t method;
     bool exact = true, signal_frame;
     size_t count = 0;
@@ -355,13 +375,33 @@ static bool adopt_stack(struct oracle *o)
     while ((status = walk_step(&o->space, &memory, exact, &regs, &method, &signal_frame)) ==
                UNWIND_OK &&
            regs.r[arch->pc] != 0 && !signal_frame && count < MAX_FRAMES) {
-        uint64_t slot = regs.r[arch->sp] - (o->machine->kind->ra_in_slots ? arch->pointer_size : 0);
-        o->expected[count++] = (struct shadow_frame){regs.r[arch->pc], false, slot};
+        o->expected[count++] =
+            (struct shadow_frame){regs.r[arch->pc], false, regs.r[arch->sp] - below};
         exact = false;
     }
     for (size_t i = count; i-- > 0;)
         shadow_call(&o->shadows, o->expected[i].slot, o->expected[i].address);
+    o->adopted = count;
     return status == UNWIND_ROOT || (status == UNWIND_OK && regs.r[arch->pc] == 0);
+}
+
+static bool run_to_begin(struct oracle *o)
+{
+    const struct settings *s = &o->settings;
+    struct machine *machine = o->machine;
+    uint64_t start = machine_symbol(machine, s->program[0], s->macho);
+    if (!start || !machine->kind->run_to(machine, start)) {
+        fprintf(stderr, "%s: never at %s\n", s->program[0],
+                s->macho ? s->macho : "its entry point");
+        return false;
+    }
+    if (!s->macho)
+        return true;
+    if (!machine->kind->run_to(machine, machine->kind->argument(machine)) || !adopt_stack(o)) {
+        fprintf(stderr, "%s: the Mach-O program does not begin\n", s->program[0]);
+        return false;
+    }
+    return true;
 }
 
 /* 0, or an exit status. */
@@ -377,18 +417,7 @@ static int begin(struct oracle *o)
         fprintf(stderr, "%s: %s\n", s->program[0], strerror(error ? error : ENOMEM));
         return 2;
     }
-    if (!s->entry && !s->from)
-        return 0;
-    uint64_t start = machine_symbol(o->machine, s->program[0], s->from);
-    if (!start || !o->machine->kind->run_to(o->machine, start)) {
-        fprintf(stderr, "%s: never at %s\n", s->program[0], s->from ? s->from : "its entry point");
-        return 2;
-    }
-    if (s->from && !adopt_stack(o)) {
-        fprintf(stderr, "%s: the callers of %s are not known\n", s->program[0], s->from);
-        return 2;
-    }
-    return 0;
+    return (!s->entry && !s->macho) || run_to_begin(o) ? 0 : 2;
 }
 
 int main(int argc, char **argv)
@@ -397,7 +426,7 @@ int main(int argc, char **argv)
     if (!parse(argc, argv, &o.settings)) {
         fprintf(stderr,
                 "usage: %s [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] "
-                "[--entry 1] [--from SYMBOL] [--macho 1] [--seconds N] -- PROGRAM ARG...\n",
+                "[--entry 1] [--macho SYMBOL] [--seconds N] -- PROGRAM ARG...\n",
                 argv[0]);
         return 2;
     }
