@@ -170,7 +170,7 @@ static void prologues_and_epilogues(void **state)
         {"arm64/fp/libmozglue-fat.dylib", "arm64", check_arm64, 6000, 3000},
         {"x86_64/fp/libmozglue.dylib", "x86_64", check_x86_64, 5000, 2000},
         {"x86_64/nofp/libmozglue.dylib", "x86_64", check_x86_64, 5000, 2000},
-        {"x86_64/nofp/firefox-esr-78", "x86_64", check_x86_64, 100, 30},
+        {"x86_64/nofp/firefox-esr-78", "x86_64", check_x86_64, 80, 30},
     };
     (void)state;
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
