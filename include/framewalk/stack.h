@@ -30,17 +30,21 @@ typedef enum fw_method {
     FW_METHOD_ANALYSIS,      /* instructions of a function without unwind information were read */
     FW_METHOD_LINK_REGISTER, /* return address still in the link register, or on top of the stack */
     FW_METHOD_FRAME_POINTER, /* frame record chain, checked */
+    FW_METHOD_ASYNC,         /* chain of Swift async contexts */
 } fw_method;
 
 enum {
-    FW_FRAME_SIGNAL = 1, /* flag: this frame is a signal trampoline; the next one was interrupted */
+    /* Flags of a frame. */
+    FW_FRAME_SIGNAL = 1, /* this frame is a signal trampoline; the next one was interrupted */
+    FW_FRAME_ASYNC = 2,  /* a suspended Swift async function, which goes on at `address` when the
+                            frame before it is done: not on the stack, found by its context */
 };
 
 struct fw_frame {
     uint64_t address;    /* pointer-authentication bits and the Thumb bit are removed */
     uint8_t kind;        /* fw_frame_kind */
     uint8_t method;      /* fw_method */
-    uint8_t flags;       /* FW_FRAME_SIGNAL */
+    uint8_t flags;       /* FW_FRAME_SIGNAL, FW_FRAME_ASYNC */
     uint8_t reserved[5]; /* zero */
 };
 
@@ -71,6 +75,7 @@ typedef enum fw_unavailable {
                              */
     FW_UNAVAILABLE_PERMISSION, /* the system refused */
     FW_UNAVAILABLE_NO_ROOM,    /* the caller's memory for frames was used up */
+    FW_UNAVAILABLE_FORBIDDEN,  /* the system lets nobody stop a thread (watchOS) */
 } fw_unavailable;
 
 /*

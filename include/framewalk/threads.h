@@ -1,20 +1,27 @@
 /*
  * Capture: another thread, or all threads, of this process.
  *
- * A thread is captured by a directed real-time signal, chosen at run time among those nobody uses;
- * its handler walks the thread's own stack into a slot prepared beforehand and returns without
- * waiting for anybody. A thread that cannot answer (it blocks the signal, sleeps uninterruptibly)
- * but is asleep in the kernel is captured from its saved stack pointer and a copy of its stack;
- * otherwise its stack says FW_END_UNAVAILABLE and why. Every wait is bounded.
+ * Linux: a thread is captured by a directed real-time signal, chosen at run time among those nobody
+ * uses; its handler walks the thread's own stack into a slot prepared beforehand and returns
+ * without waiting for anybody. A thread that cannot answer (it blocks the signal, sleeps
+ * uninterruptibly) but is asleep in the kernel is captured from its saved stack pointer and a copy
+ * of its stack.
  *
- * Thread-safe: any number of callers at once. NOT async-signal-safe. No function of this header
- * allocates, takes the malloc, loader or stdio lock, or needs another thread to make progress: a
- * thread that hangs inside dlopen() is captured like any other. So they do not call
- * fw_images_refresh; that is the caller's to do where it is needed at all.
+ * Apple: a thread is suspended, its registers and the bytes of its stack are copied into memory
+ * prepared beforehand, it is resumed, and the copy is walked. Where threads may not be suspended
+ * (watchOS) other threads are unavailable.
  *
- * What a captured thread notices: a system call that the kernel does not restart after a handler
- * (signal(7): nanosleep, poll, epoll_wait, ... ) returns EINTR early, as after any signal. The
- * handler needs about 8 KB of the thread's stack, or of its alternate one.
+ * Either way a stack that cannot be had says FW_END_UNAVAILABLE and why. Every wait is bounded.
+ *
+ * Thread-safe: any number of callers at once. NOT async-signal-safe. On Linux no function of this
+ * header allocates, takes the malloc, loader or stdio lock, or needs another thread to make
+ * progress: a thread that hangs inside dlopen() is captured like any other. On Apple that holds
+ * while a thread is suspended; before, libpthread's list of threads is read under its lock. So they
+ * do not call fw_images_refresh; that is the caller's to do where it is needed at all.
+ *
+ * What a captured thread notices on Linux: a system call that the kernel does not restart after a
+ * handler (signal(7): nanosleep, poll, epoll_wait, ... ) returns EINTR early, as after any signal.
+ * The handler needs about 8 KB of the thread's stack, or of its alternate one.
  */
 #ifndef FRAMEWALK_THREADS_H
 #define FRAMEWALK_THREADS_H
@@ -27,21 +34,27 @@
 extern "C" {
 #endif
 
+#if defined(__APPLE__)
+typedef uint32_t fw_thread_id; /* name of the thread's Mach port, as pthread_mach_thread_np() gives
+                                  it; valid as long as the thread lives */
+#else
 typedef int32_t fw_thread_id; /* as gettid() gives it */
+#endif
 
-enum { FW_THREAD_NAME_SIZE = 32 };
+enum { FW_THREAD_NAME_SIZE = 64, FW_QUEUE_LABEL_SIZE = 64 };
 
 struct fw_thread {
     fw_thread_id id;
     char state; /* just before the capture: R running, S sleeping, D uninterruptible, T stopped, t
-                 * traced, Z dead, ? unknown
-                 */
+                   traced, Z dead, ? unknown */
     bool is_main;
-    bool is_self;                   /* the calling thread */
-    uint8_t reserved[1];            /* zero */
-    char name[FW_THREAD_NAME_SIZE]; /* always terminated */
-    uint64_t held_ns; /* how long the capture held the thread: time inside the handler, 0 when not
-                         held */
+    bool is_self;        /* the calling thread */
+    uint8_t reserved[1]; /* zero */
+    uint64_t system_id;  /* by which other tools call it: Linux: id; Apple: pthread_threadid_np() */
+    char name[FW_THREAD_NAME_SIZE];  /* always terminated */
+    char queue[FW_QUEUE_LABEL_SIZE]; /* label of the dispatch queue that it serves; "" for none */
+    uint64_t held_ns; /* how long the capture held the thread: time inside the handler, or
+                         suspended; 0 when not held */
     struct fw_stack stack;
 };
 
@@ -51,8 +64,10 @@ struct fw_threads_options {
     uint32_t tail;       /* of these, outermost ones kept for deeper stacks; 0 = frames / 4 */
     uint32_t timeout_ms; /* bound for one thread's answer; 0 = 200 */
     bool skip_self;      /* leave the calling thread out */
-    bool skip_names;     /* do not read names and states (one /proc read a thread) */
-    uint8_t reserved[6]; /* zero */
+    bool skip_names;     /* do not read names, states and queues (one /proc read a thread) */
+    bool at_once;        /* stop all threads together, for stacks of one moment (Apple; elsewhere
+                            FW_ERR_UNSUPPORTED); else one after the other, each as briefly as can be */
+    uint8_t reserved[5]; /* zero */
 };
 
 /*
@@ -78,9 +93,14 @@ FW_API fw_error fw_threads_capture(struct fw_thread *threads, size_t capacity, s
                                    struct fw_frame *frames, size_t frame_capacity,
                                    const struct fw_threads_options *options);
 
+/* The calling thread and the one that the process began with. Async-signal-safe. On Apple, known
+ * from when the library was loaded. */
+FW_API fw_thread_id fw_thread_self(void);
+FW_API fw_thread_id fw_thread_main(void);
+
 /* The real-time signal in use, or 0 before the first capture. `fw_threads_set_signal` asks for a
  * certain one (SIGRTMIN..SIGRTMAX, or 0 to choose); FW_ERR_ARGUMENT when it is not a real-time
- * signal or somebody handles it. */
+ * signal or somebody handles it. On Apple none is used: 0 and FW_ERR_UNSUPPORTED. */
 FW_API int fw_threads_signal(void);
 FW_API fw_error fw_threads_set_signal(int signal);
 

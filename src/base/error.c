@@ -37,6 +37,7 @@ const char *fw_method_text(fw_method method)
         [FW_METHOD_ANALYSIS] = "analysis",
         [FW_METHOD_LINK_REGISTER] = "link-register",
         [FW_METHOD_FRAME_POINTER] = "frame-pointer",
+        [FW_METHOD_ASYNC] = "async-context",
     };
     return TEXT(text, method);
 }
@@ -68,6 +69,7 @@ const char *fw_unavailable_text(fw_unavailable reason)
         [FW_UNAVAILABLE_TIMEOUT] = "no answer in time",
         [FW_UNAVAILABLE_PERMISSION] = "permission denied",
         [FW_UNAVAILABLE_NO_ROOM] = "no room for its frames",
+        [FW_UNAVAILABLE_FORBIDDEN] = "this system does not let threads be stopped",
     };
     return TEXT(text, reason);
 }

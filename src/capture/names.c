@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "object/symbols.h"
-#include "os/linux/self_maps.h"
+#include "os/self_maps.h"
 
 struct named_image {
     uintptr_t lo, hi, bias;

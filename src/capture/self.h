@@ -2,7 +2,7 @@
 #ifndef CAPTURE_SELF_H
 #define CAPTURE_SELF_H
 
-#include "os/linux/self_images.h"
+#include "os/self_images.h"
 #include "unwind/walk.h"
 
 /* The space of this process. It points to `images`, which belongs to one walk; async-signal-safe.

@@ -40,12 +40,14 @@ static fw_error read_options(const struct fw_threads_options *given, struct requ
     uint32_t timeout = options.timeout_ms ? options.timeout_ms : DEFAULT_TIMEOUT_MS;
     if (frames > SLOT_FRAMES || tail >= frames)
         return FW_ERR_ARGUMENT;
+    if (options.at_once)
+        return FW_ERR_UNSUPPORTED;
     *request = (struct request){
         .settings = {.frames = frames, .tail = tail, .timeout_ns = (uint64_t)timeout * 1000000},
         .skip_self = options.skip_self,
         .skip_names = options.skip_names,
-        .main = sys_getpid(),
-        .self = sys_gettid(),
+        .main = fw_thread_main(),
+        .self = fw_thread_self(),
     };
     return FW_OK;
 }
@@ -114,7 +116,7 @@ fw_error fw_threads_list(fw_thread_id *ids, size_t capacity, size_t *count)
 
 static void begin_thread(struct fw_thread *thread, fw_thread_id id, const struct request *request)
 {
-    *thread = (struct fw_thread){.id = id, .state = '?'};
+    *thread = (struct fw_thread){.id = id, .system_id = (uint64_t)id, .state = '?'};
     thread->is_main = id == request->main;
     thread->is_self = id == request->self;
     if (!request->skip_names)
@@ -171,7 +173,9 @@ fw_error fw_thread_capture(fw_thread_id id, struct fw_thread *thread,
 {
     struct request request;
     fw_error error = read_options(options, &request);
-    if (error != FW_OK || id <= 0 || !thread || !thread->stack.frames || !thread->stack.capacity)
+    if (error != FW_OK)
+        return error;
+    if (id <= 0 || !thread || !thread->stack.frames || !thread->stack.capacity)
         return FW_ERR_ARGUMENT;
     if (sys_tgkill(request.main, id, 0) == -ESRCH)
         return FW_ERR_NOT_FOUND;
@@ -194,7 +198,9 @@ fw_error fw_threads_capture(struct fw_thread *threads, size_t capacity, size_t *
 {
     struct request request;
     fw_error error = read_options(options, &request);
-    if (error != FW_OK || !count || (capacity && !threads) || (frame_capacity && !frames))
+    if (error != FW_OK)
+        return error;
+    if (!count || (capacity && !threads) || (frame_capacity && !frames))
         return FW_ERR_ARGUMENT;
     struct listing list = {.items = threads, .capacity = capacity};
     if (request.skip_self)
@@ -212,6 +218,16 @@ fw_error fw_threads_capture(struct fw_thread *threads, size_t capacity, size_t *
                          &request.settings, &room);
     error = collect_threads(threads, list.count, &request.settings, &room);
     return error != FW_OK ? error : listed;
+}
+
+fw_thread_id fw_thread_self(void)
+{
+    return sys_gettid();
+}
+
+fw_thread_id fw_thread_main(void)
+{
+    return sys_getpid();
 }
 
 int fw_threads_signal(void)

@@ -9,7 +9,7 @@
 #include <ucontext.h>
 
 #include "capture/self.h"
-#include "os/linux/self_context.h"
+#include "os/self_context.h"
 #include "support/platform.h"
 #include "unwind/rule.h"
 #include "unwind/walk.h"

@@ -3,7 +3,7 @@
  * another way or the right reason, in bounded time.
  */
 #include "capture/targets.h"
-#include "os/linux/self_maps.h"
+#include "os/self_maps.h"
 
 #include <sys/ptrace.h>
 #include <sys/syscall.h>

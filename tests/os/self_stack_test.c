@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "os/linux/self_stack.h"
+#include "os/self_stack.h"
 
 static bool can_read(const struct self_stack *stack, uint64_t address)
 {

@@ -21,7 +21,18 @@ if(FW_APPLE_CLANG AND FW_LLVM_OBJDUMP AND FW_LLVM_DWARFDUMP)
       endforeach()
     endforeach()
   endforeach()
-  add_custom_target(compact_objects ALL DEPENDS ${compact_objects})
+  set(entry_objects)
+  foreach(target x86_64-apple-macos11 i386-apple-macos10.12 arm64-apple-ios13 arm64e-apple-ios14
+          arm64_32-apple-watchos5 armv7-apple-ios9 armv7k-apple-watchos2)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/entry-${target}.o)
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${FW_APPLE_CLANG} -target ${target} -c -std=c11 -ffreestanding -Wall -Wextra -Werror
+              -O2 -I${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_LIST_DIR}/entry_program.c -o ${object}
+      DEPENDS ${CMAKE_CURRENT_LIST_DIR}/entry_program.c ${PROJECT_SOURCE_DIR}/src/arch/entry.h
+              ${PROJECT_SOURCE_DIR}/src/arch/arch.h VERBATIM)
+    list(APPEND entry_objects ${object})
+  endforeach()
+  add_custom_target(compact_objects ALL DEPENDS ${compact_objects} ${entry_objects})
   add_executable(test_compact_programs unwind/compact_programs_test.c)
   target_link_libraries(test_compact_programs PRIVATE framewalk_core fw_cmocka)
   target_compile_definitions(test_compact_programs PRIVATE _GNU_SOURCE

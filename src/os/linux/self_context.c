@@ -1,6 +1,6 @@
 /* ucontext_t to a register set: one block per architecture (kernel:
  * arch/<name>/include/uapi/asm/sigcontext.h). */
-#include "os/linux/self_context.h"
+#include "os/self_context.h"
 
 #include <ucontext.h>
 

@@ -3,7 +3,7 @@
  * chapter 5); they and the tables they point to were mapped by the loader, which is trusted;
  * lengths are still bounded by segments.
  */
-#include "os/linux/self_images.h"
+#include "os/self_images.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "os/linux/self_eh_frame.h"
-#include "os/linux/self_maps.h"
+#include "os/self_maps.h"
 
 /* The segment of `image` that holds the link-time address, as a section that begins there. */
 static struct unwind_section from_segment(uintptr_t bias, const ElfW(Phdr) * phdrs, size_t count,
@@ -42,8 +42,8 @@ static uint64_t eh_frame_vaddr(const struct unwind_section *hdr)
     return hdr->vaddr + 4 + (uint64_t)(int64_t)offset;
 }
 
-void self_image_describe(uintptr_t bias, const void *headers, size_t count,
-                         struct unwind_image *image)
+static void self_image_describe(uintptr_t bias, const void *headers, size_t count,
+                                struct unwind_image *image)
 {
     const ElfW(Phdr) *phdrs = headers;
     memset(image, 0, sizeof *image);

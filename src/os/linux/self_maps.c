@@ -2,7 +2,7 @@
  * Questions about this process's address space (proc_pid_maps(5), PROCMAP_QUERY in linux/fs.h
  * since 6.11).
  */
-#include "os/linux/self_maps.h"
+#include "os/self_maps.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /*
  * The running thread's stack as checked memory: see self_stack.h for the two kinds of stacks.
  */
-#include "os/linux/self_stack.h"
+#include "os/self_stack.h"
 
 #include <stdatomic.h>
 #include <sys/auxv.h>
 
-#include "os/linux/self_maps.h"
+#include "os/self_maps.h"
 
 enum {
     PAGE = 4096, /* the smallest page of every supported kernel: probing more often is harmless */

@@ -8,8 +8,8 @@
  *
  * Async-signal-safe; no allocation; uses two words of thread-local storage.
  */
-#ifndef OS_LINUX_SELF_STACK_H
-#define OS_LINUX_SELF_STACK_H
+#ifndef OS_SELF_STACK_H
+#define OS_SELF_STACK_H
 
 #include "unwind/memory.h"
 

@@ -1,12 +1,9 @@
 /*
- * The images loaded in this process, as the unwinder wants them.
- *
- * glibc 2.35 and later say which image holds an address without any lock (_dl_find_object); that
- * answer is never stale for code on a live stack. Elsewhere a table made at start and by
- * self_images_refresh is used.
+ * The images loaded in this process, as the unwinder wants them: linux/self_images.c asks the
+ * loader, darwin/self_images.c keeps a list that the loader's notifications feed.
  */
-#ifndef OS_LINUX_SELF_IMAGES_H
-#define OS_LINUX_SELF_IMAGES_H
+#ifndef OS_SELF_IMAGES_H
+#define OS_SELF_IMAGES_H
 
 #include "unwind/image.h"
 
@@ -32,11 +29,5 @@ bool self_images_is_code(void *context, uint64_t address);
  * called, and `changed` has returned. Thread-safe; not async-signal-safe (takes the loader's lock).
  */
 void self_images_refresh(void (*changed)(void));
-
-/* What the program headers of one image say: code range, tables, bias. The bytes are its mapped
- * memory. */
-struct dl_phdr_info;
-void self_image_describe(uintptr_t bias, const void *phdrs, size_t count,
-                         struct unwind_image *image);
 
 #endif

@@ -1,7 +1,7 @@
 /* The registers that the kernel saved for a signal handler of this process (ucontext_t), and how
  * code addresses of this machine are signed. Async-signal-safe. */
-#ifndef OS_LINUX_SELF_CONTEXT_H
-#define OS_LINUX_SELF_CONTEXT_H
+#ifndef OS_SELF_CONTEXT_H
+#define OS_SELF_CONTEXT_H
 
 #include "arch/arch.h"
 

@@ -3,8 +3,8 @@
  * allocation, no cancellation point (a capture may interrupt a thread that is to be cancelled, with
  * any lock held).
  */
-#ifndef OS_LINUX_SELF_MAPS_H
-#define OS_LINUX_SELF_MAPS_H
+#ifndef OS_SELF_MAPS_H
+#define OS_SELF_MAPS_H
 
 #include <stdbool.h>
 #include <stddef.h>
