@@ -9,6 +9,7 @@
 #include "framewalk/capture.h"
 #include "os/self_context.h"
 #include "os/self_stack.h"
+#include "unwind/async.h"
 #include "unwind/rule.h"
 
 enum { CACHE_BITS = 13 };
@@ -24,7 +25,9 @@ void self_space(struct self_images *images, struct walk_space *space)
                                  .context = images,
                                  .cache = &cache,
                                  .pac_mask = self_pac_mask(),
-                                 .is_code = self_images_is_code};
+                                 .is_code = self_images_is_code,
+                                 .swift_async = SELF_SWIFT_ASYNC,
+                                 .async_word = sizeof(void *)};
 }
 
 static void walk_self(struct fw_stack *stack, const struct regs *regs,
@@ -39,11 +42,11 @@ static void walk_self(struct fw_stack *stack, const struct regs *regs,
 }
 
 /* Called by the assembly entries with the registers of their callers. */
-uint32_t capture_from_entry(struct fw_stack *stack, uintptr_t skip, const uintptr_t *saved);
-int capture_addresses_from_entry(void **buffer, intptr_t size, const uintptr_t *saved);
+uint32_t capture_from_entry(struct fw_stack *stack, uintptr_t skip, const ARCH_NATIVE_WORD *saved);
+int capture_addresses_from_entry(void **buffer, intptr_t size, const ARCH_NATIVE_WORD *saved);
 
 __attribute__((used)) uint32_t capture_from_entry(struct fw_stack *stack, uintptr_t skip,
-                                                  const uintptr_t *saved)
+                                                  const ARCH_NATIVE_WORD *saved)
 {
     struct regs regs;
     entry_regs(saved, &regs);
@@ -55,7 +58,7 @@ __attribute__((used)) uint32_t capture_from_entry(struct fw_stack *stack, uintpt
 FW_ENTRY(fw_capture, capture_from_entry);
 
 __attribute__((used)) int capture_addresses_from_entry(void **buffer, intptr_t size,
-                                                       const uintptr_t *saved)
+                                                       const ARCH_NATIVE_WORD *saved)
 {
     int capacity = (int)size;
     if (!buffer || capacity <= 0)

@@ -457,9 +457,9 @@ fw_error macho_open_file(struct object *object, struct fw_failure *why)
         take_command(object, &parts, command, &body);
     object_sort_loads(object);
     place_tables(object, &parts);
+    object->macho->called_by_dyld = parts.has_main;
     if (parts.has_main)
         object->entry = object->base + parts.main_offset;
-    object->macho->entry_is_called = parts.has_main;
     if (object->machine == EM_ARM)
         object->entry &= ~(uint64_t)1;
     return FW_OK;

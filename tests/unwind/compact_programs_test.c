@@ -208,10 +208,7 @@ static void encodings_say_what_frames_say(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(encodings_say_what_frames_say)};
-    if (argc < 2) {
-        print_message("skip: no compiler for Apple's targets\n");
-        return 77;
-    }
+    (void)argc;
     files = (const char *const *)argv + 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
