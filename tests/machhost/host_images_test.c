@@ -116,12 +116,12 @@ static unsigned destroyed;
 
 static void destroy(void *value)
 {
-    destroyed += *(int *)value;
+    destroyed += *(unsigned *)value;
 }
 
 static void *use_locals(void *argument)
 {
-    static int two = 2;
+    static unsigned two = 2;
     plain += 1;
     large.aligned += 1;
     pthread_setspecific(key, &two);
