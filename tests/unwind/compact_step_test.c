@@ -378,6 +378,42 @@ static void no_information_innermost(void **state)
     free_world(w);
 }
 
+/* System calls of libsystem_kernel, which has no information for them: at every instruction. */
+static void system_calls(void **state)
+{
+    static const uint32_t arm64[] = {
+        0xd2800090, 0xd4001001,             /* mov x16, #4; svc #0x80 */
+        0x54000103,                         /* b.lo: to the last ret */
+        0xd503237f, 0xa9bf7bfd, 0x910003fd, /* pacibsp; stp x29, x30, [sp, #-16]!; mov x29, sp */
+        0x94000100, 0x910003bf,             /* bl cerror; mov sp, x29 */
+        0xa8c17bfd, 0xd65f0fff, 0xd65f03c0, /* ldp x29, x30, [sp], #16; retab; ret */
+    };
+    static const uint8_t x86_64[] = {
+        0xb8, 0x04, 0x00, 0x00, 0x02, 0x49, 0x89, 0xca, 0x0f, 0x05, /* mov; mov; syscall */
+        0x73, 0x08, 0x48, 0x89, 0xc7, 0xe9, 0x00, 0x10, 0x00, 0x00, /* jae; mov; jmp cerror */
+        0xc3,                                                       /* ret */
+    };
+    static const uint8_t x86_places[] = {0, 5, 8, 10, 12, 15, 20};
+    struct world *w = make_world(&arch_aarch64, functions, 5);
+    struct unwind_row row;
+    (void)state;
+    put_code(w, 0, arm64, 11);
+    for (unsigned i = 0; i < 11; i++) {
+        bool saved = i >= 5 && i <= 8;
+        assert_true(row_at(&w->image, w->image.bias + BASE + 0x1000 + 4 * i, true, &row));
+        assert_int_equal(row.reg[30].how, saved ? REG_AT_CFA : REG_SAME);
+        assert_int_equal(row.cfa_offset, saved ? 16 : 0);
+    }
+    free_world(w);
+    w = make_world(&arch_x86_64, functions, 5);
+    memcpy(w->code + 0x1000, x86_64, sizeof x86_64);
+    for (unsigned i = 0; i < sizeof x86_places; i++) {
+        assert_true(row_at(&w->image, w->image.bias + BASE + 0x1000 + x86_places[i], true, &row));
+        assert_true(row.cfa_reg == 7 && row.cfa_offset == 8);
+    }
+    free_world(w);
+}
+
 /* The same function behind a call: its link register is not asked. The chain of records goes on,
  * and where there is none the stack ends, saying so. */
 static void no_information_further_out(void **state)
@@ -513,6 +549,7 @@ int main(void)
         cmocka_unit_test(prologues_and_epilogues),
         cmocka_unit_test(places),
         cmocka_unit_test(no_information_innermost),
+        cmocka_unit_test(system_calls),
         cmocka_unit_test(no_information_further_out),
         cmocka_unit_test(frameless_further_out),
         cmocka_unit_test(walk_arm64_32),
