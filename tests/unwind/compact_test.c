@@ -175,7 +175,7 @@ static void x86_indirect(void **state)
         image.text.size = cut;
         assert_int_equal(compact_row_x86(&image, &entry, &row), UNWIND_NO_INFO);
     }
-    entry.encoding = 0x03000000 | 5 << 16 | rest;
+    entry.encoding = 0x03000000 | 4 << 16 | rest;
 
     image = (struct unwind_image){.arch = &arch_i386,
                                   .text = {code_32, sizeof code_32, BASE + FUNCTION}};
