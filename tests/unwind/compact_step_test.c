@@ -263,6 +263,56 @@ static void places(void **state)
     }
 }
 
+/* Stubs that no recorded file has. */
+static void other_stubs(void **state)
+{
+    static const uint8_t helper_i386[] = {
+        0x68, 0, 0, 0, 0, 0xff, 0x25, 0, 0, 0, 0, 0x90, /* push cache; jmp *binder; nop */
+        0x68, 7, 0, 0, 0, 0xe9, 0,    0, 0, 0,          /* push $7; jmp to the beginning */
+    };
+    static const uint8_t objc_x86_64[] = {0x48, 0x8b, 0x35, 0,    0, 0, 0, /* mov selector, %rsi */
+                                          0xff, 0x25, 0x41, 0x53, 0, 0};   /* jmp *objc_msgSend */
+    static const uint32_t helper_arm[] = {
+        0xe52dc004, 0xe59fc010, 0xe08fc00c, 0xe52dc004,    /* push ip; ip = cache; push ip */
+        0xe59fc008, 0xe08fc00c, 0xe59cf000, 0,          0, /* ldr pc, [binder]; two distances */
+        0xe59fc000, 0xeafffff4, 7,                         /* ip = 7; b to the beginning */
+    };
+    static const uint32_t auth_arm64[] = {0x90000011, 0x91002231, 0xf9400230, 0xd71f0a11};
+    static const struct {
+        const struct arch *arch;
+        const void *code;
+        size_t size;
+        struct {
+            unsigned at;
+            int cfa;
+        } places[8];
+    } list[] = {
+        {&arch_i386, helper_i386, sizeof helper_i386, {{0, 8}, {5, 12}, {12, 4}, {17, 8}}},
+        {&arch_x86_64, objc_x86_64, sizeof objc_x86_64, {{0, 8}, {7, 8}}},
+        {&arch_arm_apple,
+         helper_arm,
+         sizeof helper_arm,
+         {{0, 0}, {4, 4}, {8, 4}, {12, 4}, {16, 8}, {24, 8}, {36, 0}, {40, 0}}},
+        {&arch_aarch64, auth_arm64, sizeof auth_arm64, {{0, 0}, {4, 0}, {8, 0}, {12, 0}}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        const struct unwind_image image = {
+            .arch = list[i].arch,
+            .macho = true,
+            .lo = 0x1000,
+            .hi = 0x2000,
+            .text = {list[i].code, list[i].size, 0x1000},
+            .plt = {{NULL, 0, 0}, {list[i].code, list[i].size, 0x1000}}};
+        struct unwind_row row;
+        for (unsigned k = 0; k < 8 && (k == 0 || list[i].places[k].at); k++) {
+            assert_true(row_at(&image, 0x1000 + list[i].places[k].at, true, &row));
+            assert_int_equal(row.cfa_reg, image.arch->sp);
+            assert_int_equal(row.cfa_offset, list[i].places[k].cfa);
+        }
+    }
+}
+
 /* ---- walks over stacks made by hand ---- */
 
 enum { BASE = 0x100000, STACK = 0x700000, WORDS = 64 };
@@ -375,6 +425,42 @@ static void no_information_innermost(void **state)
     w->stack[6] = 0; /* of function 3: the outermost */
     w->stack[7] = 0;
     check_walk(w, &regs, expected, 3, FW_END_ROOT);
+    free_world(w);
+}
+
+/* System calls of libsystem_kernel, which has no information for them: at every instruction. */
+static void system_calls(void **state)
+{
+    static const uint32_t arm64[] = {
+        0xd2800090, 0xd4001001,             /* mov x16, #4; svc #0x80 */
+        0x54000103,                         /* b.lo: to the last ret */
+        0xd503237f, 0xa9bf7bfd, 0x910003fd, /* pacibsp; stp x29, x30, [sp, #-16]!; mov x29, sp */
+        0x94000100, 0x910003bf,             /* bl cerror; mov sp, x29 */
+        0xa8c17bfd, 0xd65f0fff, 0xd65f03c0, /* ldp x29, x30, [sp], #16; retab; ret */
+    };
+    static const uint8_t x86_64[] = {
+        0xb8, 0x04, 0x00, 0x00, 0x02, 0x49, 0x89, 0xca, 0x0f, 0x05, /* mov; mov; syscall */
+        0x73, 0x08, 0x48, 0x89, 0xc7, 0xe9, 0x00, 0x10, 0x00, 0x00, /* jae; mov; jmp cerror */
+        0xc3,                                                       /* ret */
+    };
+    static const uint8_t x86_places[] = {0, 5, 8, 10, 12, 15, 20};
+    struct world *w = make_world(&arch_aarch64, functions, 5);
+    struct unwind_row row;
+    (void)state;
+    put_code(w, 0, arm64, 11);
+    for (unsigned i = 0; i < 11; i++) {
+        bool saved = i >= 5 && i <= 8;
+        assert_true(row_at(&w->image, w->image.bias + BASE + 0x1000 + 4 * i, true, &row));
+        assert_int_equal(row.reg[30].how, saved ? REG_AT_CFA : REG_SAME);
+        assert_int_equal(row.cfa_offset, saved ? 16 : 0);
+    }
+    free_world(w);
+    w = make_world(&arch_x86_64, functions, 5);
+    memcpy(w->code + 0x1000, x86_64, sizeof x86_64);
+    for (unsigned i = 0; i < sizeof x86_places; i++) {
+        assert_true(row_at(&w->image, w->image.bias + BASE + 0x1000 + x86_places[i], true, &row));
+        assert_true(row.cfa_reg == 7 && row.cfa_offset == 8);
+    }
     free_world(w);
 }
 
@@ -512,7 +598,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prologues_and_epilogues),
         cmocka_unit_test(places),
+        cmocka_unit_test(other_stubs),
         cmocka_unit_test(no_information_innermost),
+        cmocka_unit_test(system_calls),
         cmocka_unit_test(no_information_further_out),
         cmocka_unit_test(frameless_further_out),
         cmocka_unit_test(walk_arm64_32),
