@@ -18,6 +18,7 @@
 enum {
     FORWARD_STEPS = 512,
     START_STEPS = 16384,
+    MAX_BACK = 8,
     PENDING = 3, /* branch targets remembered; each costs a struct sim of stack */
     FAR_OFFSET = 1 << 28,
 };
@@ -260,11 +261,25 @@ static bool grew(struct value before, struct value after)
            (after.kind != VALUE_ENTRY || (after.reg == before.reg && after.offset < before.offset));
 }
 
+/* False when a path has jumped back to `target` before: it goes round in a loop. */
+static bool note_turn(uint64_t back[MAX_BACK], unsigned *count, uint64_t target)
+{
+    for (unsigned i = 0; i < *count; i++)
+        if (back[i] == target)
+            return false;
+    if (*count == MAX_BACK)
+        return false;
+    back[(*count)++] = target;
+    return true;
+}
+
 /* One path, from *at with *sim. Branches not taken are left in `pending`. */
 static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *steps,
                    struct pending *pending, unsigned *pending_count, struct unwind_row *row)
 {
     const struct arch *arch = path.image->arch;
+    uint64_t back[MAX_BACK]; /* where jumps backwards led */
+    unsigned back_count = 0;
     bool behind_call = false;
 
     for (; *steps > 0; (*steps)--) {
@@ -304,6 +319,8 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
                 path.hi = path.image->hi;
                 path.bounded = false;
             }
+            if (step.target < at && !note_turn(back, &back_count, step.target))
+                return false;
             at = step.target;
             break;
         case FLOW_RETURN: return row_at_return(arch, sim, step.ra, row);

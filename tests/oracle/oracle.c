@@ -212,7 +212,7 @@ static bool is_of_interest(struct oracle *o)
 {
     const struct settings *s = &o->settings;
     return o->instructions >= s->skip && o->instructions % s->every == 0 &&
-           (!s->macho || process_images_is_macho(&o->images, o->machine->pc));
+           (!s->macho || !process_images_is_host(&o->images, o->machine->pc));
 }
 
 static void run(struct oracle *o)

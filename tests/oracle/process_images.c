@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct mapping {
     uint64_t lo, hi, offset;
@@ -123,6 +124,16 @@ static void reload(struct process_images *images)
     fclose(file);
 }
 
+static bool look_up(struct process_image *image, uint64_t address, bool exact,
+                    struct symbol_match *match)
+{
+    if (!image->symbols_tried)
+        image->symbols = symbols_build(image->object, NULL);
+    image->symbols_tried = true;
+    return image->symbols &&
+           symbols_lookup(image->symbols, address - image->unwind.bias - !exact, match);
+}
+
 static struct process_image *find(struct process_images *images, uint64_t address)
 {
     if (images->changes != images->machine->code_changes || images->count == 0)
@@ -156,6 +167,16 @@ bool process_images_is_macho(struct process_images *images, uint64_t address)
     return image && image->macho;
 }
 
+bool process_images_is_host(struct process_images *images, uint64_t address)
+{
+    static const char prefix[] = "machhost_";
+    struct process_image *image = find(images, address);
+    struct symbol_match match;
+    return !image || !image->macho ||
+           (strcmp(image->name, "libSystem.dylib") == 0 && look_up(image, address, true, &match) &&
+            strncmp(match.name, prefix, sizeof prefix - 1) == 0);
+}
+
 void process_images_name(struct process_images *images, uint64_t address, bool exact, char *text,
                          size_t size)
 {
@@ -165,11 +186,8 @@ void process_images_name(struct process_images *images, uint64_t address, bool e
         snprintf(text, size, "%#lx", (unsigned long)address);
         return;
     }
-    if (!image->symbols_tried)
-        image->symbols = symbols_build(image->object, NULL);
-    image->symbols_tried = true;
     uint64_t vaddr = address - image->unwind.bias;
-    if (image->symbols && symbols_lookup(image->symbols, vaddr - !exact, &match))
+    if (look_up(image, address, exact, &match))
         snprintf(text, size, "%s+%#lx %s%s+%#lx", image->name, (unsigned long)vaddr, match.name,
                  match.plt ? "@plt" : "", (unsigned long)(vaddr - match.vaddr));
     else

@@ -36,6 +36,10 @@ bool process_images_is_code(void *images, uint64_t address);
 /* Whether the address lies in code of a Mach-O file. */
 bool process_images_is_macho(struct process_images *images, uint64_t address);
 
+/* Whether it lies in none, or in a function that the Mach-O host has put into its libSystem to make
+ * a frame that hides its own. */
+bool process_images_is_host(struct process_images *images, uint64_t address);
+
 /* "image+offset function+offset" */
 void process_images_name(struct process_images *images, uint64_t address, bool exact, char *text,
                          size_t size);
