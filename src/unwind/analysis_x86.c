@@ -352,6 +352,27 @@ static uint64_t twin_of_jump(const struct unwind_image *image, uint64_t vaddr)
     return vaddr + (uint64_t)branch.target;
 }
 
+/* A jump to the beginning of another function of a Mach-O image: this function's frame has been
+ * taken down. Asked last, when that function is not understood: assembler may jump between labels
+ * that look like functions. */
+static bool is_tail_call(const struct unwind_image *image, uint64_t vaddr)
+{
+    struct x86_insn insn;
+    struct function_range function;
+    if (!image->macho || !decode(image, vaddr, &insn) || insn.kind != X86_JUMP)
+        return false;
+    uint64_t target = vaddr + insn.length + (uint64_t)insn.target;
+    return unwind_function_at(image, target, &function) && function.lo == target &&
+           (vaddr < function.lo || vaddr >= function.hi);
+}
+
+static void frame_of_nothing(const struct unwind_image *image, struct frame *frame)
+{
+    *frame = (struct frame){.cfa_reg = X86_SP, .cfa_offset = image->arch->pointer_size};
+    for (unsigned i = 0; i < X86_REGS; i++)
+        frame->saved[i].same = true;
+}
+
 /* ------------------------------------------------------------------ the row */
 
 static void fill_row(const struct unwind_image *image, uint64_t vaddr, const struct frame *frame,
@@ -395,6 +416,10 @@ enum unwind_status analysis_find_x86(const struct unwind_image *image, uint64_t 
     if (!found && exact) {
         uint64_t twin = twin_of_jump(image, vaddr);
         found = twin != vaddr && traced_frame(image, twin, true, &frame);
+    }
+    if (!found && exact && is_tail_call(image, vaddr)) {
+        frame_of_nothing(image, &frame);
+        found = true;
     }
     if (!found)
         return UNWIND_NO_INFO;

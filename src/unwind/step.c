@@ -334,20 +334,23 @@ static const struct unwind_image *find_macho(const struct walk_space *space, uin
 }
 
 /* Where a thread stands in a function that keeps no frame record, or has not made it yet, the
- * innermost record is its caller's, and the chain would leave the caller out. On machines with a
- * link register that shows: until the function's first call it holds the return address, and later
- * a place inside the function. */
-static bool is_own_record(const struct walk_space *space, const struct unwind_image *image,
-                          const struct regs *regs, uint64_t ra)
+ * innermost record is its caller's, and the chain would leave the caller out. That shows: until the
+ * function's first call the link register holds the return address, and later a place inside the
+ * function; where calls push it, it may be on top of the stack. */
+static bool is_own_record(const struct walk_space *space, const struct memory *memory,
+                          const struct unwind_image *image, const struct regs *regs, uint64_t ra)
 {
     const struct arch *arch = space->arch;
     struct function_range function;
-    if (arch->lr == ARCH_NO_REG || !regs_has(regs, arch->lr) ||
+    uint64_t other;
+    if (arch->lr == ARCH_NO_REG)
+        return !memory_word(memory, regs->r[arch->sp], arch->pointer_size, &other) || other == ra ||
+               !step_is_code(space, other - 1) || !behind_call(space, memory, other);
+    if (!regs_has(regs, arch->lr) ||
         !unwind_function_at(image, regs->r[arch->pc] - image->bias, &function))
         return true;
-    uint64_t lr = step_code_address(space, regs->r[arch->lr]);
-    uint64_t at = lr - image->bias;
-    return lr == ra || (at > function.lo && at <= function.hi);
+    other = step_code_address(space, regs->r[arch->lr]);
+    return other == ra || (other - image->bias > function.lo && other - image->bias <= function.hi);
 }
 
 enum unwind_status step_without_info(const struct walk_space *space, const struct memory *memory,
@@ -374,7 +377,7 @@ enum unwind_status step_without_info(const struct walk_space *space, const struc
         return UNWIND_NO_INFO;
     ra = step_code_address(space, ra);
     next_fp = step_frame_pointer(space, next_fp);
-    if (macho && exact && !is_own_record(space, macho, regs, ra))
+    if (macho && exact && !is_own_record(space, memory, macho, regs, ra))
         return UNWIND_NO_INFO;
     if (macho && !exact && next_fp == 0 && !step_is_code(space, ra - 1))
         return UNWIND_ROOT;

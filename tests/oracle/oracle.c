@@ -275,7 +275,7 @@ static void report(struct oracle *o, double took)
     if (o->machine->undecoded)
         printf("  %lu instructions changed registers that the decoder does not name\n",
                (unsigned long)o->machine->undecoded);
-    if (WIFSTOPPED(o->machine->status)) {
+    if (WIFSTOPPED(o->machine->status) && !o->settings.macho) {
         char name[160];
         process_images_name(&o->images, o->machine->pc, true, name, sizeof name);
         printf("  still running, in %s\n", name);
