@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 static unsigned added, removed;
-static const struct mach_header *last_added, *added_before, *last_removed;
+static const struct mach_header *last_added, *added_before;
 static int initialised_when_added;
 
 static void on_add(const struct mach_header *header, intptr_t slide)
@@ -30,7 +30,6 @@ static void on_remove(const struct mach_header *header, intptr_t slide)
 {
     (void)slide;
     removed++;
-    last_removed = header;
     assert_int_equal(header->magic, MH_MAGIC_64); /* still mapped */
 }
 
