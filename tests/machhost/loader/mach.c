@@ -7,6 +7,7 @@
 #include "shims.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <mach/mach_types.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,36 +276,100 @@ int shim_mach_vm_read_overwrite(uint32_t task, uintptr_t from, uintptr_t size, u
     return task == PORT_TASK ? read_memory(from, size, to, out_size) : MACH_SEND_INVALID_DEST;
 }
 
-/* The first region that ends above the address, as the kernel answers. */
+struct mapping {
+    uintptr_t low, high;
+    char mode[4];
+};
+
+static bool parse_mapping(const char *line, struct mapping *mapping)
+{
+    char *end;
+    mapping->low = strtoul(line, &end, 16);
+    if (*end != '-')
+        return false;
+    mapping->high = strtoul(end + 1, &end, 16);
+    if (*end != ' ')
+        return false;
+    memcpy(mapping->mode, end + 1, 4);
+    return true;
+}
+
+/* The first mapping that ends above the address, as the kernel answers. No allocation: programs ask
+ * in signal handlers. */
+static bool find_mapping(uintptr_t address, struct mapping *mapping)
+{
+    char buffer[4096 + 1];
+    size_t held = 0;
+    bool found = false;
+    const int error = errno, fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; fd >= 0 && !found && held < sizeof(buffer) - 1;) {
+        n = read(fd, buffer + held, sizeof(buffer) - 1 - held);
+        if (n <= 0)
+            break;
+        held += (size_t)n;
+        buffer[held] = 0;
+        char *line = buffer;
+        for (char *end; !found && (end = strchr(line, '\n')); line = end + 1)
+            found = parse_mapping(line, mapping) && mapping->high > address;
+        held -= (size_t)(line - buffer);
+        memmove(buffer, line, held);
+    }
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return found;
+}
+
+static int next_region(uintptr_t *address, uintptr_t *size, int *protection, bool *shared)
+{
+    struct mapping mapping;
+    if (!find_mapping(*address, &mapping))
+        return KERN_INVALID_ADDRESS;
+    *protection = (mapping.mode[0] == 'r' ? VM_PROT_READ : 0) |
+                  (mapping.mode[1] == 'w' ? VM_PROT_WRITE : 0) |
+                  (mapping.mode[2] == 'x' ? VM_PROT_EXECUTE : 0);
+    *shared = mapping.mode[3] == 's';
+    *address = mapping.low;
+    *size = mapping.high - mapping.low;
+    return KERN_SUCCESS;
+}
+
 static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
 {
     if (flavor != VM_REGION_BASIC_INFO_64 || *count < VM_REGION_BASIC_INFO_COUNT_64)
         return KERN_INVALID_ARGUMENT;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    int result = KERN_INVALID_ADDRESS;
-    char line[512];
-    while (maps && fgets(line, sizeof(line), maps)) {
-        unsigned long low, high;
-        char mode[5];
-        if (sscanf(line, "%lx-%lx %4s", &low, &high, mode) != 3 || high <= *address)
-            continue;
-        vm_region_basic_info_data_64_t basic = {
-            .protection = (mode[0] == 'r' ? VM_PROT_READ : 0) |
-                          (mode[1] == 'w' ? VM_PROT_WRITE : 0) |
-                          (mode[2] == 'x' ? VM_PROT_EXECUTE : 0),
-            .max_protection = VM_PROT_ALL,
-            .shared = mode[3] == 's',
-        };
-        memcpy(info, &basic, sizeof(basic));
-        *count = VM_REGION_BASIC_INFO_COUNT_64;
-        *address = low;
-        *size = high - low;
-        result = KERN_SUCCESS;
-        break;
-    }
-    if (maps)
-        fclose(maps);
-    return result;
+    int protection;
+    bool shared;
+    const int result = next_region(address, size, &protection, &shared);
+    if (result != KERN_SUCCESS)
+        return result;
+    const vm_region_basic_info_data_64_t basic = {
+        .protection = protection, .max_protection = VM_PROT_ALL, .shared = shared};
+    memcpy(info, &basic, sizeof(basic));
+    *count = VM_REGION_BASIC_INFO_COUNT_64;
+    return KERN_SUCCESS;
+}
+
+/* There are no maps inside of maps here. */
+int shim_vm_region_recurse_64(uint32_t task, uintptr_t *address, uintptr_t *size, uint32_t *depth,
+                              int *info, uint32_t *count)
+{
+    INJECT(vm_region_recurse_64);
+    if (task != PORT_TASK)
+        return MACH_SEND_INVALID_DEST;
+    if (*count < VM_REGION_SUBMAP_SHORT_INFO_COUNT_64)
+        return KERN_INVALID_ARGUMENT;
+    int protection;
+    bool shared;
+    const int result = next_region(address, size, &protection, &shared);
+    if (result != KERN_SUCCESS)
+        return result;
+    const vm_region_submap_short_info_data_64_t answer = {.protection = protection,
+                                                          .max_protection = VM_PROT_ALL};
+    memcpy(info, &answer, sizeof(answer));
+    *count = VM_REGION_SUBMAP_SHORT_INFO_COUNT_64;
+    *depth = 0;
+    return KERN_SUCCESS;
 }
 
 int shim_vm_region_64(uint32_t task, uintptr_t *address, uintptr_t *size, int flavor, int *info,
@@ -340,6 +405,25 @@ int shim_task_info(uint32_t task, uint32_t flavor, int *info, uint32_t *count)
     return KERN_SUCCESS;
 }
 
+/* As Linux sees the thread. */
+static int run_state(int tid)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    FILE *file = fopen(path, "r");
+    const size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[size] = 0;
+    const char *end = strrchr(text, ')');
+    switch (end && end[1] ? end[2] : 'R') {
+    case 'S': return TH_STATE_WAITING;
+    case 'D': return TH_STATE_UNINTERRUPTIBLE;
+    case 'T': return TH_STATE_STOPPED;
+    default: return TH_STATE_RUNNING;
+    }
+}
+
 int shim_thread_info(uint32_t port, uint32_t flavor, int *info, uint32_t *count)
 {
     INJECT(thread_info);
@@ -350,13 +434,14 @@ int shim_thread_info(uint32_t port, uint32_t flavor, int *info, uint32_t *count)
     if (!living)
         return MACH_SEND_INVALID_DEST;
     if (flavor == THREAD_IDENTIFIER_INFO && *count >= THREAD_IDENTIFIER_INFO_COUNT) {
-        thread_identifier_info_data_t id = {thread->id, (uint64_t)(uintptr_t)thread, 0};
+        thread_identifier_info_data_t id = {thread->id, (uint64_t)(uintptr_t)thread,
+                                            (uint64_t)(uintptr_t)&thread->queue};
         memcpy(info, &id, sizeof(id));
         *count = THREAD_IDENTIFIER_INFO_COUNT;
     } else if (flavor == THREAD_BASIC_INFO && *count >= THREAD_BASIC_INFO_COUNT) {
         thread_basic_info_data_t basic = {
             .policy = 1,
-            .run_state = TH_STATE_RUNNING,
+            .run_state = run_state(thread->tid),
             .suspend_count = (int)(atomic_load(&thread->stop) / STOP_ONE),
         };
         memcpy(info, &basic, sizeof(basic));
