@@ -47,14 +47,15 @@ enum x86_trace {
 
 /* From `start` to the end of the function, which is at link-time [lo, hi) or, when hi is 0,
  * anywhere. *state is the one before the instruction that returns, or that leaves for another
- * function as if called. Registers that differ between paths are unknown. */
+ * function as if called. Registers that differ between paths are unknown. `tail_call`: the first
+ * jump that leaves, or is computed, is known to be one. */
 enum x86_trace x86_trace_to_return(const struct unwind_image *image, uint64_t start, uint64_t lo,
-                                   uint64_t hi, struct x86_state *state);
+                                   uint64_t hi, bool tail_call, struct x86_state *state);
 
 /* From the function's first instruction `lo` to `goal`, before it is executed; never leaves
- * [lo, hi). */
+ * [lo, hi). `exact`: the thread stands there, else it will return there from a call. */
 enum x86_trace x86_trace_to(const struct unwind_image *image, uint64_t lo, uint64_t hi,
-                            uint64_t goal, struct x86_state *state);
+                            uint64_t goal, bool exact, struct x86_state *state);
 
 /* The code bytes from `vaddr` on, from .text or one of the PLTs; failed when there are none. */
 struct reader x86_code_at(const struct unwind_image *image, uint64_t vaddr);
