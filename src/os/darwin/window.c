@@ -6,6 +6,8 @@
 
 #if !WINDOW_FORBIDDEN
 
+#include "unwind/async.h"
+
 #include <mach/mach_time.h>
 
 enum {
@@ -98,16 +100,21 @@ static bool copied_word(const struct stopped_thread *thread, uint64_t address, u
     return false;
 }
 
-/* The async context of the innermost Swift async function: its frame record is the first whose
- * saved frame pointer carries the tag 1 in its four topmost bits, its context is the word below.
- * 0 when there is none, or it lies further out than was copied. */
-static uint64_t find_context(const struct stopped_thread *thread)
+/* The async context of the innermost Swift async function: the word below the first frame record
+ * whose saved frame pointer is tagged (unwind/async.h). 0 when there is none, or it lies further
+ * out than was copied. */
+static uint64_t find_context(const struct stopped_thread *thread, const struct window_terms *terms)
 {
-    const uint64_t tag = UINT64_C(1) << 60;
-    uint64_t fp = native_state_fp(&thread->state) & ~tag, next, context;
+    uint64_t fp = async_untag(native_state_fp(&thread->state)), next, context;
     for (unsigned i = 0; i < RECORDS && fp % 8 == 0 && copied_word(thread, fp, &next); i++) {
-        if (next >> 60 == 1)
-            return copied_word(thread, fp - 8, &context) ? context : 0;
+        if (async_is_tagged(next)) {
+            if (!copied_word(thread, fp - 8, &context))
+                return 0;
+            context &= terms->pointer_mask;
+            if (context)
+                return context;
+        }
+        next = async_untag(next);
         if (next <= fp)
             return 0;
         fp = next;
@@ -118,7 +125,7 @@ static uint64_t find_context(const struct stopped_thread *thread)
 /* Contexts lie on the heap, and running code may free them. */
 static void copy_contexts(struct stopped_thread *thread, const struct window_terms *terms)
 {
-    uint64_t at = find_context(thread) & terms->pointer_mask;
+    uint64_t at = find_context(thread, terms);
     while (at && at % 8 == 0 && thread->context_count < WINDOW_CONTEXTS) {
         struct window_context *context = &thread->contexts[thread->context_count];
         if (!read_memory(terms, at, context->word, sizeof context->word))
