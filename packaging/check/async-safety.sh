@@ -39,7 +39,7 @@ list() { # KIND: the entries of async-safe-KIND: common ones, and those of the k
         for (p in prefix) if (index(name, p) == 1) return 1
         return name in allowed || name ~ /^(\*ABS\*|\$)/
     }
-    /file format/ { object = $1; sub(/:$/, "", object); sub(/.*\//, "", object); next }
+    /file format/ { object = $1; sub(/:$/, "", object); sub(/.*\.dir\//, "", object); next }
     /^SYMBOL TABLE/ { symbols = 1; next }
     /^RELOCATION RECORDS FOR/ { symbols = 0; from = $4; gsub(/[\[\]:]/, "", from); from = object ":" from; next }
     symbols && NF >= 4 {
