@@ -69,6 +69,13 @@ struct batch {
     const struct collect_settings *settings;
 };
 
+static void set_all_unavailable(const struct batch *batch, fw_unavailable reason)
+{
+    struct fw_thread *thread;
+    for (size_t next = 0; (thread = next_thread(batch->threads, batch->count, &next));)
+        set_unavailable(thread, reason);
+}
+
 /* The memory of a walk. */
 struct copied {
     struct memory memory;
@@ -172,33 +179,52 @@ static bool prepare(struct batch *batch, struct prepared *memory)
     return true;
 }
 
-/* One round; true when another one would bring more. */
-static bool run_round(struct batch *batch, struct collect_room *room)
-{
-    struct prepared memory;
-    fw_unavailable reason = FW_AVAILABLE;
-    const uint64_t deadline = stop_clock_ns() + batch->settings->timeout_ns;
-    bool have = prepare(batch, &memory), more = false;
-    if (!have)
-        reason = FW_UNAVAILABLE_PERMISSION;
-    else if (!stop_threads(batch->stopped, batch->stopped_count, deadline))
-        reason = FW_UNAVAILABLE_TIMEOUT;
+/* What a round came to. */
+enum outcome {
+    ROUND_DONE,
+    ROUND_AGAIN,  /* another one would bring more */
+    ROUND_FAILED, /* nothing was written: what an earlier one brought is still there */
+};
 
+static enum outcome walk_copies(struct batch *batch, struct collect_room *room)
+{
+    enum outcome outcome = ROUND_DONE;
     size_t next = 0;
     for (size_t i = 0; i < batch->stopped_count; i++) {
         struct fw_thread *thread = next_thread(batch->threads, batch->count, &next);
         struct stopped_thread *stopped = &batch->stopped[i];
-        fw_unavailable why = reason ? reason : stop_reason(stopped);
-        if (!reason)
-            thread->held_ns += stop_held_ns(stopped);
+        fw_unavailable why = stop_reason(stopped);
         if (why)
             set_unavailable(thread, why);
-        else
-            more |= walk_copy(stopped, thread, batch->settings, room);
+        else if (walk_copy(stopped, thread, batch->settings, room))
+            outcome = ROUND_AGAIN;
     }
-    if (have)
-        prepared_give(&memory);
-    return more;
+    return outcome;
+}
+
+static enum outcome run_round(struct batch *batch, struct collect_room *room, bool first)
+{
+    struct prepared memory;
+    enum outcome outcome = ROUND_FAILED;
+    const uint64_t deadline = stop_clock_ns() + batch->settings->timeout_ns;
+    if (!prepare(batch, &memory)) {
+        if (first)
+            set_all_unavailable(batch, FW_UNAVAILABLE_PERMISSION);
+        return ROUND_FAILED;
+    }
+    if (stop_threads(batch->stopped, batch->stopped_count, deadline)) {
+        size_t next = 0;
+        for (size_t i = 0; i < batch->stopped_count; i++)
+            next_thread(batch->threads, batch->count, &next)->held_ns +=
+                stop_held_ns(&batch->stopped[i]);
+        /* One thread that ended, or is refused now: its first stack is better than none. */
+        if (first || batch->stopped_count > 1 || !stop_reason(batch->stopped))
+            outcome = walk_copies(batch, room);
+    } else if (first) {
+        set_all_unavailable(batch, FW_UNAVAILABLE_TIMEOUT);
+    }
+    prepared_give(&memory);
+    return outcome;
 }
 
 static void collect_batch(struct batch *batch, struct collect_room *room)
@@ -210,26 +236,25 @@ static void collect_batch(struct batch *batch, struct collect_room *room)
         batch->stopped[i] = (struct stopped_thread){.thread = thread->id, .want = FIRST_BYTES};
         stop_learn_stack(&batch->stopped[i]);
     }
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        *room = whole;
-        if (!run_round(batch, room))
-            return;
+    enum outcome outcome = ROUND_AGAIN;
+    for (unsigned round = 0; round < ROUNDS && outcome == ROUND_AGAIN; round++) {
+        struct collect_room left = whole;
+        outcome = run_round(batch, &left, round == 0);
+        if (outcome != ROUND_FAILED)
+            *room = left;
     }
 }
 
-static fw_error collect_together(struct batch *batch, struct collect_room *room)
+static void collect_together(struct batch *batch, struct collect_room *room)
 {
     struct prepared memory;
     if (!prepared_take(&memory, batch->stopped_count * sizeof *batch->stopped)) {
-        struct fw_thread *thread;
-        for (size_t next = 0; (thread = next_thread(batch->threads, batch->count, &next));)
-            set_unavailable(thread, FW_UNAVAILABLE_PERMISSION);
-        return FW_OK;
+        set_all_unavailable(batch, FW_UNAVAILABLE_PERMISSION);
+        return;
     }
     batch->stopped = prepared_part(&memory, batch->stopped_count * sizeof *batch->stopped);
     collect_batch(batch, room);
     prepared_give(&memory);
-    return FW_OK;
 }
 
 fw_error collect_threads(struct fw_thread *threads, size_t count,
@@ -241,7 +266,8 @@ fw_error collect_threads(struct fw_thread *threads, size_t count,
         others++;
     if (settings->at_once && others > 1) {
         struct batch batch = {threads, count, NULL, others, settings};
-        return collect_together(&batch, room);
+        collect_together(&batch, room);
+        return FW_OK;
     }
     for (size_t next = 0; (thread = next_thread(threads, count, &next));) {
         struct stopped_thread stopped;
