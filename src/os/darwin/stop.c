@@ -13,6 +13,7 @@
 
 #include <mach/mach_time.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -82,6 +83,18 @@ void stop_learn_stack(struct stopped_thread *thread)
     }
 }
 
+/* A handler that ran on this thread in the window would hold the others up, and might wait for a
+ * lock of theirs. Faults are left to the handlers of the program. */
+static void block_signals(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t all;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
 bool stop_threads(struct stopped_thread *threads, size_t count, uint64_t deadline)
 {
     const struct window_terms terms = {
@@ -93,8 +106,11 @@ bool stop_threads(struct stopped_thread *threads, size_t count, uint64_t deadlin
     }
     if (!enter_window(deadline))
         return false;
+    sigset_t before;
+    block_signals(&before);
     window_run(threads, count, &terms);
     leave_window();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return true;
 }
 
