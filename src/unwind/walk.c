@@ -204,7 +204,7 @@ static enum unwind_status quick_step_rule(const struct walk_space *space,
                                           const struct memory *memory, struct quick *at,
                                           rule_t rule)
 {
-    const unsigned word = space->arch->pointer_size;
+    const unsigned word = space->arch->register_size;
     const bool has_lr = space->arch->lr != ARCH_NO_REG;
     uint64_t base = rule_kind(rule) == RULE_SP ? at->sp : at->fp;
     uint64_t cfa = base + rule_cfa_words(rule) * word;
@@ -412,14 +412,14 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
 
     struct output out = output_begin(stack, options);
     enum unwind_status status;
-    struct quick_terms terms = {.word = arch->pointer_size,
+    struct quick_terms terms = {.word = arch->register_size,
                                 .has_lr = arch->lr != ARCH_NO_REG,
                                 .addresses = out.addresses != NULL,
                                 .code_mask = step_code_address(space, UINT64_MAX)};
     bool native = arch == &ARCH_NATIVE &&
                   memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
     if (native) { /* make them constants */
-        terms.word = sizeof(void *);
+        terms.word = ARCH_NATIVE_REGISTER_SIZE;
         terms.has_lr = ARCH_NATIVE_HAS_LR;
         terms.direct = true;
         if (!ARCH_NATIVE_HAS_LR)
