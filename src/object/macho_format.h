@@ -167,6 +167,8 @@ static inline bool macho_names_stubs(const char *section_name, uint32_t stub_siz
 {
     return strcmp(section_name, "__objc_stubs") == 0 || stub_size;
 }
+/* Whether code of such a section only leads on to other code. */
+bool macho_holds_stubs(const char *section_name, uint32_t type);
 /* Whether a symbol stands in a section and means something to people: no stab, no undefined one, no
  * label of a compiler, no name that was taken away (redacted, see below). */
 bool macho_symbol_counts(const struct macho_symbol *stored);

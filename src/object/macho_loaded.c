@@ -86,14 +86,14 @@ static void take_command(struct macho_loaded *image, struct linked *linked, uint
 
 /* Part of __LINKEDIT that the file has at `offset`, of which 32 bits are stored. All of it or
  * nothing: a table of which a part is missing is none. */
-static struct macho_place place(const struct linked *linked, uint32_t offset, uint64_t size)
+static struct macho_range place(const struct linked *linked, uint32_t offset, uint64_t size)
 {
     const struct macho_segment *s = &linked->segment;
     const uint64_t room = s->file_size < s->memory_size ? s->file_size : s->memory_size;
     const uint32_t distance = offset - (uint32_t)s->offset;
     if (!linked->found || offset == 0 || size == 0 || distance > room || size > room - distance)
-        return (struct macho_place){0, 0};
-    return (struct macho_place){s->vaddr + distance, size};
+        return (struct macho_range){0, 0};
+    return (struct macho_range){s->vaddr + distance, size};
 }
 
 static void place_tables(struct macho_loaded *image, const struct linked *l)
@@ -244,7 +244,7 @@ void macho_loaded_sections(const struct macho_loaded *image,
     each_segment(image, pass_sections, &call);
 }
 
-struct span macho_loaded_bytes(const struct macho_loaded *image, struct macho_place place)
+struct span macho_loaded_bytes(const struct macho_loaded *image, struct macho_range place)
 {
     if (place.size == 0 || place.size > SIZE_MAX)
         return (struct span){NULL, 0};
@@ -256,7 +256,7 @@ struct span macho_loaded_bytes(const struct macho_loaded *image, struct macho_pl
 static struct unwind_section section_at(const struct macho_loaded *image, uint64_t vaddr,
                                         uint64_t size)
 {
-    struct span bytes = macho_loaded_bytes(image, (struct macho_place){vaddr, size});
+    struct span bytes = macho_loaded_bytes(image, (struct macho_range){vaddr, size});
     return (struct unwind_section){bytes.data, bytes.size, vaddr};
 }
 
@@ -264,7 +264,7 @@ struct unwinding {
     const struct macho_loaded *image;
     uint64_t vaddr; /* link-time address that is looked at */
     struct unwind_image *out;
-    struct macho_place text;
+    struct macho_range text;
     unsigned stubs;
 };
 
@@ -280,13 +280,8 @@ static bool take_code(void *context, const struct macho_loaded_segment *segment)
     if (hi > u->out->hi)
         u->out->hi = hi;
     if (segment->readable && u->vaddr - lo < hi - lo)
-        u->text = (struct macho_place){lo, hi - lo};
+        u->text = (struct macho_range){lo, hi - lo};
     return true;
-}
-
-static bool is_stub_section(const struct macho_section *s)
-{
-    return macho_names_stubs(s->name, s->stub_size) || strcmp(s->name, "__stub_helper") == 0;
 }
 
 static bool take_section(void *context, const struct macho_section *s)
@@ -299,7 +294,7 @@ static bool take_section(void *context, const struct macho_section *s)
         u->out->unwind_info = section_at(u->image, s->vaddr, s->size);
     else if (text && strcmp(s->name, "__eh_frame") == 0)
         u->out->eh_frame = section_at(u->image, s->vaddr, s->size);
-    else if (is_stub_section(s) && u->stubs < UNWIND_STUB_AREAS)
+    else if (u->stubs < UNWIND_STUB_AREAS && macho_holds_stubs(s->name, s->flags & S_TYPE_MASK))
         u->out->plt[u->stubs++] = section_at(u->image, s->vaddr, s->size);
     return true;
 }
@@ -307,7 +302,7 @@ static bool take_section(void *context, const struct macho_section *s)
 void macho_loaded_unwind_image(const struct macho_loaded *image, uint64_t address,
                                struct unwind_image *out)
 {
-    *out = (struct unwind_image){.bias = image->slide, .entry = image->entry};
+    *out = (struct unwind_image){.macho = true, .bias = image->slide, .entry = image->entry};
     struct unwinding u = {.image = image, .vaddr = address - image->slide, .out = out};
     macho_loaded_segments(image, take_code, &u);
     macho_loaded_sections(image, take_section, &u);

@@ -27,7 +27,7 @@ struct macho_memory {
     void *context;
 };
 
-struct macho_place { /* link-time; size 0 when there is none */
+struct macho_range { /* link-time; size 0 when there is none */
     uint64_t vaddr, size;
 };
 
@@ -44,7 +44,7 @@ struct macho_loaded {
     uint8_t uuid[MACHO_UUID];
     bool is_64, has_uuid;
     bool permanent; /* an executable, dyld, or of the shared cache: never unloaded */
-    struct macho_place symbols, strings, indirect, exports, function_starts; /* in __LINKEDIT */
+    struct macho_range symbols, strings, indirect, exports, function_starts; /* in __LINKEDIT */
 };
 
 /* False when `header` is none of this machine's byte order, or its load commands contradict each
@@ -69,7 +69,7 @@ void macho_loaded_sections(const struct macho_loaded *image,
                            void *context);
 
 /* The bytes of such a place; empty when they may not be read. */
-struct span macho_loaded_bytes(const struct macho_loaded *image, struct macho_place place);
+struct span macho_loaded_bytes(const struct macho_loaded *image, struct macho_range place);
 
 /* What the unwinder wants of it, for the code around the runtime address `address`. `arch` is left
  * to the caller. */

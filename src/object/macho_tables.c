@@ -26,6 +26,17 @@ bool macho_table_symbol(const struct macho_symbol_table *table, size_t i,
     return true;
 }
 
+bool macho_holds_stubs(const char *section_name, uint32_t type)
+{
+    static const char *const names[] = {"__stubs", "__auth_stubs", "__stub_helper", "__objc_stubs"};
+    if (type == S_SYMBOL_STUBS)
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(section_name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Labels of compilers and linkers: ltmp0, l_anything, L_anything. Names of C begin with an
  * underscore, so none of theirs is met. */
 static bool is_label(const char *name)
