@@ -2,7 +2,10 @@
 fw_test(reader base/reader_test.c)
 fw_test(cfi_program unwind/cfi_program_test.c)
 fw_test(expr unwind/expr_test.c)
-fw_test(stack_table capture/stack_table_test.c)
+fw_test(self capture/self_test.c)
+fw_test(self_crash capture/self_crash_test.c)
+target_compile_options(test_self_crash PRIVATE -fno-omit-frame-pointer)
+fw_test(self_stack os/self_stack_test.c)
 
 if(FW_MACHHOST)
   include(machhost/tests.cmake)
