@@ -8,6 +8,10 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#if defined(__APPLE__)
+#include <libkern/OSCacheControl.h>
+#endif
+
 #include "capture/self.h"
 #include "os/self_context.h"
 #include "support/platform.h"
@@ -36,6 +40,15 @@ static const uint8_t jit_code[] = {0x55, 0x89, 0xe5, 0x83, 0xec, 0x08,
 static const uint32_t jit_code[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0};
 #endif
 
+static void code_was_written(uint8_t *code, size_t size)
+{
+#if defined(__APPLE__)
+    sys_icache_invalidate(code, size);
+#else
+    __builtin___clear_cache((char *)code, (char *)code + size);
+#endif
+}
+
 KNOWN(called_by_jit) static void called_by_jit(void)
 {
     fw_capture(&stack, 0);
@@ -60,7 +73,7 @@ static void jit_code_by_frame_pointer(void **state)
     if (code == MAP_FAILED)
         skip(); /* a system that forbids such pages */
     memcpy(code, jit_code, sizeof jit_code);
-    __builtin___clear_cache((char *)code, (char *)code + sizeof jit_code);
+    code_was_written(code, sizeof jit_code);
     for (int i = 0; i < 2; i++) {
         reset(FRAMES, 0);
         calls_jit((void (*)(void (*)(void)))(uintptr_t)code);
@@ -142,7 +155,7 @@ static void jit_code_without_a_record(void **state)
 #if defined(__x86_64__)
         memcpy(code + sizeof leaves[0] - 1, leaf_ends, sizeof leaf_ends);
 #endif
-        __builtin___clear_cache((char *)code, (char *)code + page);
+        code_was_written(code, page);
         reset(FRAMES, 0);
         if (sigsetjmp(back, 1) == 0) {
             calls_calls_leaf((void (*)(void *))(uintptr_t)code);
@@ -419,7 +432,12 @@ static void expect_end(uintptr_t value, fw_end end)
     reset(FRAMES, 0);
     self_space(&images, &space);
     walk_stack(&space, &memory, &victim.regs, &options, &stack);
+#if defined(__APPLE__) &&                                                                          \
+    defined(__aarch64__) /* interrupted in a leaf: registers tell its caller */
+    assert_int_equal(stack.count, 2);
+#else
     assert_int_equal(stack.count, 1);
+#endif
     assert_int_equal(stack.end, end);
 }
 
