@@ -40,8 +40,8 @@ struct arch {
     uint64_t callee_saved; /* bit per register that calls preserve (sp is not among them) */
     uint64_t pointer_mask; /* bits that an address can have before pointer authentication is
                               considered */
-    bool frame_records;    /* all code of the platform that keeps a frame pointer keeps the chain:
-                              saved fp,    return address */
+    bool frame_records;    /* code that keeps a frame pointer keeps the chain at it, on the whole
+                              platform: saved frame pointer, return address */
     const char *const *reg_names; /* reg_count names */
 };
 
@@ -81,13 +81,6 @@ const struct arch *arch_of_elf(uint16_t e_machine);
 #define ARCH_NATIVE_WORD   uint32_t
 #else
 #error "Framewalk does not know this architecture"
-#endif
-
-/* Bytes of a saved register of this code. */
-#if defined(__aarch64__) || defined(__x86_64__)
-#define ARCH_NATIVE_REGISTER_SIZE 8
-#else
-#define ARCH_NATIVE_REGISTER_SIZE 4
 #endif
 
 /* A thread state. Bit i of `known` says that r[i] holds a value; other r[i] are zero. */
