@@ -122,7 +122,6 @@ static void without_memory_nothing_that_is_gone_is_found(void **state)
     no_memory = false;
     add(&one, 0x1000, 0x2000, 0x1000, false);
     no_memory = true;
-    assert_true(image_table_remove(&one, 0x2000) || header_at(&one, 0x1000) == 0x1000);
     assert_true(image_table_remove(&one, 0x1000));
     assert_int_equal(header_at(&one, 0x1000), 0);
     add(&one, 0x5000, 0x6000, 0x5000, false); /* the table serves again */
