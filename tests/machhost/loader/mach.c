@@ -276,10 +276,8 @@ int shim_mach_vm_read_overwrite(uint32_t task, uintptr_t from, uintptr_t size, u
 }
 
 /* The first region that ends above the address, as the kernel answers. */
-static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
+static int next_region(uintptr_t *address, uintptr_t *size, int *protection, bool *shared)
 {
-    if (flavor != VM_REGION_BASIC_INFO_64 || *count < VM_REGION_BASIC_INFO_COUNT_64)
-        return KERN_INVALID_ARGUMENT;
     FILE *maps = fopen("/proc/self/maps", "r");
     int result = KERN_INVALID_ADDRESS;
     char line[512];
@@ -288,15 +286,9 @@ static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, ui
         char mode[5];
         if (sscanf(line, "%lx-%lx %4s", &low, &high, mode) != 3 || high <= *address)
             continue;
-        vm_region_basic_info_data_64_t basic = {
-            .protection = (mode[0] == 'r' ? VM_PROT_READ : 0) |
-                          (mode[1] == 'w' ? VM_PROT_WRITE : 0) |
-                          (mode[2] == 'x' ? VM_PROT_EXECUTE : 0),
-            .max_protection = VM_PROT_ALL,
-            .shared = mode[3] == 's',
-        };
-        memcpy(info, &basic, sizeof(basic));
-        *count = VM_REGION_BASIC_INFO_COUNT_64;
+        *protection = (mode[0] == 'r' ? VM_PROT_READ : 0) | (mode[1] == 'w' ? VM_PROT_WRITE : 0) |
+                      (mode[2] == 'x' ? VM_PROT_EXECUTE : 0);
+        *shared = mode[3] == 's';
         *address = low;
         *size = high - low;
         result = KERN_SUCCESS;
@@ -305,6 +297,44 @@ static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, ui
     if (maps)
         fclose(maps);
     return result;
+}
+
+static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
+{
+    if (flavor != VM_REGION_BASIC_INFO_64 || *count < VM_REGION_BASIC_INFO_COUNT_64)
+        return KERN_INVALID_ARGUMENT;
+    int protection;
+    bool shared;
+    const int result = next_region(address, size, &protection, &shared);
+    if (result != KERN_SUCCESS)
+        return result;
+    const vm_region_basic_info_data_64_t basic = {
+        .protection = protection, .max_protection = VM_PROT_ALL, .shared = shared};
+    memcpy(info, &basic, sizeof(basic));
+    *count = VM_REGION_BASIC_INFO_COUNT_64;
+    return KERN_SUCCESS;
+}
+
+/* There are no maps inside of maps here. */
+int shim_vm_region_recurse_64(uint32_t task, uintptr_t *address, uintptr_t *size, uint32_t *depth,
+                              int *info, uint32_t *count)
+{
+    INJECT(vm_region_recurse_64);
+    if (task != PORT_TASK)
+        return MACH_SEND_INVALID_DEST;
+    if (*count < VM_REGION_SUBMAP_SHORT_INFO_COUNT_64)
+        return KERN_INVALID_ARGUMENT;
+    int protection;
+    bool shared;
+    const int result = next_region(address, size, &protection, &shared);
+    if (result != KERN_SUCCESS)
+        return result;
+    const vm_region_submap_short_info_data_64_t answer = {.protection = protection,
+                                                          .max_protection = VM_PROT_ALL};
+    memcpy(info, &answer, sizeof(answer));
+    *count = VM_REGION_SUBMAP_SHORT_INFO_COUNT_64;
+    *depth = 0;
+    return KERN_SUCCESS;
 }
 
 int shim_vm_region_64(uint32_t task, uintptr_t *address, uintptr_t *size, int flavor, int *info,
