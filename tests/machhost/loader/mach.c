@@ -370,6 +370,25 @@ int shim_task_info(uint32_t task, uint32_t flavor, int *info, uint32_t *count)
     return KERN_SUCCESS;
 }
 
+/* As Linux sees the thread. */
+static int run_state(int tid)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    FILE *file = fopen(path, "r");
+    const size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[size] = 0;
+    const char *end = strrchr(text, ')');
+    switch (end && end[1] ? end[2] : 'R') {
+    case 'S': return TH_STATE_WAITING;
+    case 'D': return TH_STATE_UNINTERRUPTIBLE;
+    case 'T': return TH_STATE_STOPPED;
+    default: return TH_STATE_RUNNING;
+    }
+}
+
 int shim_thread_info(uint32_t port, uint32_t flavor, int *info, uint32_t *count)
 {
     INJECT(thread_info);
@@ -380,13 +399,14 @@ int shim_thread_info(uint32_t port, uint32_t flavor, int *info, uint32_t *count)
     if (!living)
         return MACH_SEND_INVALID_DEST;
     if (flavor == THREAD_IDENTIFIER_INFO && *count >= THREAD_IDENTIFIER_INFO_COUNT) {
-        thread_identifier_info_data_t id = {thread->id, (uint64_t)(uintptr_t)thread, 0};
+        thread_identifier_info_data_t id = {thread->id, (uint64_t)(uintptr_t)thread,
+                                            (uint64_t)(uintptr_t)&thread->queue};
         memcpy(info, &id, sizeof(id));
         *count = THREAD_IDENTIFIER_INFO_COUNT;
     } else if (flavor == THREAD_BASIC_INFO && *count >= THREAD_BASIC_INFO_COUNT) {
         thread_basic_info_data_t basic = {
             .policy = 1,
-            .run_state = TH_STATE_RUNNING,
+            .run_state = run_state(thread->tid),
             .suspend_count = (int)(atomic_load(&thread->stop) / STOP_ONE),
         };
         memcpy(info, &basic, sizeof(basic));
