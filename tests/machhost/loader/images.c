@@ -126,12 +126,17 @@ static bool map_segments(struct image *image, const struct mach_header_64 *file,
     uint64_t low, high;
     range_of(file, &low, &high);
     enum { ALIGN = 1 << 14 };
-    const size_t size = high - low;
+    const size_t size = (high - low + 4095) & ~(size_t)4095; /* lld does not round __LINKEDIT */
     char *place =
         mmap(NULL, size + ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (place == MAP_FAILED)
         return false;
-    place = (char *)(((uintptr_t)place + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+    /* What is not needed goes back at once, so that the next image may lie where one was unloaded. */
+    char *const aligned = (char *)(((uintptr_t)place + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+    if (aligned > place)
+        munmap(place, (size_t)(aligned - place));
+    munmap(aligned + size, (size_t)(place + ALIGN - aligned));
+    place = aligned;
     image->slide = (intptr_t)((uint64_t)(uintptr_t)place - low);
     image->low = low + (uint64_t)image->slide;
     image->high = high + (uint64_t)image->slide;
