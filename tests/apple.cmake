@@ -29,8 +29,22 @@ fw_stripped_plugin(PLUGIN_S s -S)
 fw_stripped_plugin(PLUGIN_X x -x)
 fw_stripped_plugin(PLUGIN_NONE none --strip-all)
 
+# What the signal-safe path and the stopped window can reach, seen in the objects that ship.
+set(fw_check ${PROJECT_SOURCE_DIR}/packaging/check)
+add_test(NAME layers COMMAND sh ${fw_check}/layers.sh ${PROJECT_SOURCE_DIR}/src)
+add_test(NAME async_safety COMMAND sh ${fw_check}/async-safety.sh ${CMAKE_OBJDUMP} ${fw_check}
+  $<TARGET_OBJECTS:framewalk_core> COMMAND_EXPAND_LISTS)
+add_test(NAME window COMMAND sh ${fw_check}/window.sh ${CMAKE_NM} ${CMAKE_OBJDUMP} ${fw_check}
+  $<FILTER:$<TARGET_OBJECTS:framewalk_core>,INCLUDE,/window\.c>)
+
 if(FW_MACHHOST)
   include(machhost/tests.cmake)
   fw_test(mach_threads capture/mach_threads_test.c)
   fw_test(mach_faults capture/mach_faults_test.c)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "arm64") # the same with signed return addresses
+    fw_test(mach_threads_pac capture/mach_threads_test.c)
+    target_compile_options(test_mach_threads_pac PRIVATE -mbranch-protection=pac-ret)
+    fw_test(self_pac capture/self_test.c)
+    target_compile_options(test_self_pac PRIVATE -mbranch-protection=pac-ret)
+  endif()
 endif()
