@@ -4,6 +4,8 @@ fw_test(cfi_program unwind/cfi_program_test.c)
 fw_test(expr unwind/expr_test.c)
 fw_test(stack_table capture/stack_table_test.c)
 
+fw_test(image_table os/image_table_test.c)
+
 # Images that come and go, with names and with less and less of them.
 fw_test(darwin_images os/darwin_images_test.c)
 function(fw_plugin name definition)
@@ -24,9 +26,9 @@ fw_plugin(plugin PLUGIN -O1 -fno-omit-frame-pointer)
 fw_plugin(plugin_frameless PLUGIN_FRAMELESS -O1 -fomit-frame-pointer)
 fw_stripped_plugin(PLUGIN_S s -S)
 fw_stripped_plugin(PLUGIN_X x -x)
-fw_stripped_plugin(PLUGIN_NONE none --strip-all)
 
 if(FW_MACHHOST)
+  fw_stripped_plugin(PLUGIN_NONE none --strip-all) # which Apple's own strip refuses
   include(machhost/tests.cmake)
   fw_test(mach_threads capture/mach_threads_test.c)
   fw_test(mach_faults capture/mach_faults_test.c)
