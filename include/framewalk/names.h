@@ -4,9 +4,8 @@
  *
  * An index is built once per image, sorted, outside of any stopped window: building reads files (on
  * Apple platforms the memory of the images, no files), allocates and takes the loader's lock for a
- * moment. Looking up is a binary search: no allocation,
- * no lock, thread-safe and async-signal-safe as long as fw_names_refresh is not running on the same
- * fw_names.
+ * moment. Looking up is a binary search: no allocation, no lock, thread-safe and async-signal-safe
+ * as long as fw_names_refresh is not running on the same fw_names.
  */
 #ifndef FRAMEWALK_NAMES_H
 #define FRAMEWALK_NAMES_H

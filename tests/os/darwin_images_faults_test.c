@@ -45,7 +45,7 @@ static void every_read_that_fails(void **state)
     }
     print_message("%u whole, %u without names, %u missing\n", whole, nameless, missing);
     assert_true(whole > 0);
-    assert_true(nameless > 0);
+    assert_true(nameless > 3); /* part of the tables is none */
     assert_true(missing > 0);
     dlclose(plugin);
 }
