@@ -7,6 +7,8 @@ fw_test(self_crash capture/self_crash_test.c)
 target_compile_options(test_self_crash PRIVATE -fno-omit-frame-pointer)
 fw_test(self_stack os/self_stack_test.c)
 
+fw_test(image_table os/image_table_test.c)
+
 # Images that come and go, with names and with less and less of them.
 fw_test(darwin_images os/darwin_images_test.c)
 function(fw_plugin name definition)
@@ -27,7 +29,6 @@ fw_plugin(plugin PLUGIN -O1 -fno-omit-frame-pointer)
 fw_plugin(plugin_frameless PLUGIN_FRAMELESS -O1 -fomit-frame-pointer)
 fw_stripped_plugin(PLUGIN_S s -S)
 fw_stripped_plugin(PLUGIN_X x -x)
-fw_stripped_plugin(PLUGIN_NONE none --strip-all)
 
 # What the signal-safe path and the stopped window can reach, seen in the objects that ship.
 set(fw_check ${PROJECT_SOURCE_DIR}/packaging/check)
@@ -38,6 +39,10 @@ add_test(NAME window COMMAND sh ${fw_check}/window.sh ${CMAKE_NM} ${CMAKE_OBJDUM
   $<FILTER:$<TARGET_OBJECTS:framewalk_core>,INCLUDE,/window\.c>)
 
 if(FW_MACHHOST)
+  fw_test(darwin_images_faults os/darwin_images_faults_test.c)
+  target_compile_definitions(test_darwin_images_faults PRIVATE PLUGIN="$<TARGET_FILE:plugin>")
+  add_dependencies(test_darwin_images_faults plugin)
+  fw_stripped_plugin(PLUGIN_NONE none --strip-all) # which Apple's own strip refuses
   include(machhost/tests.cmake)
   fw_test(mach_threads capture/mach_threads_test.c)
   fw_test(mach_faults capture/mach_faults_test.c)
