@@ -1,0 +1,412 @@
+/*
+ * Swift async frames in the walker (unwind/async.h): made-up stacks whose frames are known, in both
+ * modes of the walk, whole or with a gap, as bare addresses, with rules in the cache and without.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "async_world.h"
+#include "framewalk/stack_table.h"
+
+static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64};
+static struct world world;
+static struct fw_frame expected[WORLD_FOUND], found[WORLD_FOUND];
+static void *addresses[WORLD_FOUND];
+
+/* Everything but the method of frames on the stack, which the tables tell. */
+static bool same(const struct fw_frame *a, const struct fw_frame *b)
+{
+    bool is_async = b->flags & FW_FRAME_ASYNC;
+    return a->address == b->address && a->kind == b->kind && a->flags == b->flags &&
+           (!is_async || a->method == b->method);
+}
+
+static void expect_frames(const struct fw_frame *frames, const struct fw_frame *as, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!same(&frames[i], &as[i]))
+            fail_msg("frame %zu of %zu: %#llx kind %u flags %u instead of %#llx kind %u flags %u",
+                     i, count, (unsigned long long)frames[i].address, frames[i].kind,
+                     frames[i].flags, (unsigned long long)as[i].address, as[i].kind, as[i].flags);
+}
+
+/* A walk with this room finds the frames that are expected of it. */
+static void expect_walk(const struct world *w, size_t count, uint8_t end, uint32_t capacity,
+                        uint32_t tail, uint32_t skip, uint32_t max_walk)
+{
+    const size_t walked = max_walk && max_walk < count ? max_walk : count;
+    const size_t shown = walked > skip ? walked - skip : 0;
+    const struct fw_frame *as = expected + (walked - shown);
+    const struct walk_options options = {.exact_first = true, .skip = skip, .max_walk = max_walk};
+    struct fw_stack stack = {.frames = found, .capacity = capacity, .tail = tail};
+    world_walk(w, &options, &stack);
+
+    if (shown <= capacity) {
+        assert_int_equal(stack.count, shown);
+        assert_int_equal(stack.end, walked < count ? FW_END_LIMIT : end);
+        assert_int_equal(stack.omitted, 0);
+        expect_frames(found, as, shown);
+    } else {
+        assert_int_equal(stack.count, capacity);
+        expect_frames(found, as, tail ? capacity - tail : capacity);
+        if (tail) {
+            assert_int_equal(stack.omitted, shown - capacity);
+            expect_frames(found + capacity - tail, as + shown - tail, tail);
+        } else {
+            assert_int_equal(stack.end, FW_END_LIMIT);
+        }
+    }
+    assert_int_equal(stack.id, fw_stack_id(as, tail || shown < capacity ? shown : stack.count));
+}
+
+static void expect_addresses(const struct world *w, size_t count, uint32_t capacity)
+{
+    const struct walk_options options = {.exact_first = true, .addresses = addresses};
+    struct fw_stack stack = {.capacity = capacity};
+    world_walk(w, &options, &stack);
+    assert_int_equal(stack.count, count < capacity ? count : capacity);
+    for (uint32_t i = 0; i < stack.count; i++)
+        assert_int_equal((uintptr_t)addresses[i],
+                         expected[i].address + (expected[i].flags & FW_FRAME_ASYNC ? 1 : 0));
+}
+
+/* All walks of the stack agree with the known answer. */
+static void expect_all(struct world *w)
+{
+    uint8_t end;
+    const size_t count = world_expect(w, expected, &end);
+    rule_cache_clear(w->space.cache);
+    for (unsigned warm = 0; warm < 2; warm++) {
+        expect_walk(w, count, end, WORLD_FOUND, 0, 0, 0);
+        expect_addresses(w, count, WORLD_FOUND);
+    }
+    const uint32_t small = 1 + (uint32_t)world_random(w, count + 2);
+    expect_walk(w, count, end, small, 0, 0, 0);
+    expect_walk(w, count, end, small, (uint32_t)world_random(w, small), 0, 0);
+    expect_walk(w, count, end, small, (uint32_t)world_random(w, small),
+                (uint32_t)world_random(w, count + 2), (uint32_t)world_random(w, count + 2));
+    expect_addresses(w, count, small);
+}
+
+static void create(const struct arch *arch, uint64_t seed)
+{
+    world_create(&world, arch, false, seed);
+    world_begin(&world);
+}
+
+/* swift_job_run and what called it. */
+static void enter_executor(void)
+{
+    world_enter(&world, RECORD);
+    world_enter(&world, FRAMELESS);
+    world_enter(&world, RECORD);
+}
+
+static void expect_end(uint8_t end, size_t count)
+{
+    const struct walk_options options = {.exact_first = true};
+    struct fw_stack stack = {.frames = found, .capacity = WORLD_FOUND};
+    world_walk(&world, &options, &stack);
+    assert_int_equal(stack.end, end);
+    assert_int_equal(stack.count, count);
+}
+
+static void innermost_frame_is_async(void **state)
+{
+    (void)state;
+    for (unsigned a = 0; a < 2; a++) {
+        create(archs[a], a);
+        enter_executor();
+        world_enter_async(&world, RECORD, world_chain(&world, 3));
+        expect_all(&world);
+        expect_end(FW_END_ROOT, 1 + 3);
+        world_destroy(&world);
+    }
+}
+
+static void callees_without_frame_pointers(void **state)
+{
+    (void)state;
+    static const enum kind callees[] = {FRAMELESS, BY_REGISTER, RECORD_SP, TRAMPOLINE};
+    for (unsigned a = 0; a < 2; a++) {
+        for (unsigned k = 0; k < 4; k++) {
+            create(archs[a], k);
+            enter_executor();
+            world_enter_async(&world, RECORD, world_chain(&world, 4));
+            world_enter(&world, callees[k]);
+            world_enter(&world, FRAMELESS);
+            expect_all(&world);
+            expect_end(FW_END_ROOT, 3 + 4);
+            world_destroy(&world);
+        }
+    }
+}
+
+/* Where an async function runs inside a synchronous one that an async one called. */
+static void only_the_first_async_frame_counts(void **state)
+{
+    (void)state;
+    for (unsigned a = 0; a < 2; a++) {
+        create(archs[a], a);
+        enter_executor();
+        world_enter_async(&world, RECORD, world_chain(&world, 5));
+        world_enter(&world, RECORD);
+        world_enter_async(&world, RECORD_SP, world_chain(&world, 2));
+        world_enter(&world, RECORD);
+        expect_all(&world);
+        expect_end(FW_END_ROOT, 2 + 2);
+        world_destroy(&world);
+    }
+}
+
+/* A function that has no context yet: the executor's frames are shown. */
+static void record_without_context(void **state)
+{
+    (void)state;
+    static const uint64_t no_context[] = {0, 1, 0x600000004};
+    for (unsigned a = 0; a < 2; a++) {
+        for (unsigned i = 0; i < 3; i++) {
+            create(archs[a], a);
+            world_chain(&world, 3);
+            enter_executor();
+            world_enter_async(&world, RECORD, no_context[i]);
+            world_enter(&world, FRAMELESS);
+            expect_end(FW_END_ROOT, 5);
+            assert_int_equal(found[1].address, world.frame[3].pc);
+            assert_int_equal(found[4].address, world.frame[0].pc);
+            world_destroy(&world);
+        }
+    }
+}
+
+/* In the prologue, and behind the epilogue's load, the register holds the tagged value of the
+ * caller. Whatever lies below the record is no context then. */
+static void tagged_frame_pointer_register(void **state)
+{
+    (void)state;
+    static const enum kind kinds[] = {ENTRY, RECORD_SP, FRAMELESS};
+    for (unsigned a = 0; a < 2; a++) {
+        for (unsigned k = 0; k < 3; k++) {
+            for (unsigned interrupted = 0; interrupted < 2; interrupted++) {
+                create(archs[a], k);
+                const bool has_lr = archs[a]->lr != ARCH_NO_REG;
+                if (interrupted && kinds[k] == ENTRY && has_lr)
+                    continue; /* the made-up trampoline saves no link register */
+                const uint64_t stale = world_chain(&world, 3);
+                enter_executor();
+                const uint64_t fp = world.regs.r[archs[a]->fp];
+                if (kinds[k] == RECORD_SP)
+                    world_enter_async(&world, kinds[k], stale);
+                else
+                    world_enter(&world, kinds[k]);
+                world.regs.r[archs[a]->fp] = fp | WORLD_TAG;
+                if (interrupted) {
+                    world_enter(&world, TRAMPOLINE);
+                    world_enter(&world, RECORD);
+                }
+                world.frame[3].context = 0;
+                expect_all(&world);
+                expect_end(FW_END_ROOT, interrupted ? 6 : 4);
+                world_destroy(&world);
+            }
+        }
+    }
+}
+
+/* Off, a tagged record is what a damaged stack looks like, as it always was. */
+static void only_in_spaces_that_say_so(void **state)
+{
+    (void)state;
+    for (unsigned a = 0; a < 2; a++) {
+        create(archs[a], a);
+        enter_executor();
+        world_enter_async(&world, RECORD, world_chain(&world, 3));
+        world_enter(&world, RECORD);
+        world.space.swift_async = false;
+        expect_end(FW_END_BAD_MEMORY, 3);
+        world_destroy(&world);
+    }
+}
+
+static void broken_chains_say_why(void **state)
+{
+    (void)state;
+    for (unsigned a = 0; a < 2; a++) {
+        create(archs[a], a);
+        const uint64_t code = WORLD_CODE + 16, nowhere = 0x4444444440;
+        const struct {
+            uint64_t parent, resume; /* of the outermost one */
+            uint8_t end;
+            unsigned frames;
+        } cases[] = {
+            {0, code, FW_END_ROOT, 1},
+            {0, 0, FW_END_ROOT, 0},
+            {nowhere, code, FW_END_BAD_MEMORY, 1},
+            {world.heap_lo + 4, code, FW_END_BAD_MEMORY, 1}, /* not aligned */
+            {0, nowhere, FW_END_NOT_CODE, 0},
+        };
+        for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+            for (unsigned inner = 0; inner < 3; inner++) {
+                world_begin(&world);
+                uint64_t context = world_context(&world, cases[i].parent, cases[i].resume);
+                for (unsigned n = 0; n < inner; n++)
+                    context = world_context(&world, context, code);
+                enter_executor();
+                world_enter_async(&world, RECORD, context);
+                world_enter(&world, FRAMELESS);
+                expect_all(&world);
+                expect_end(cases[i].end, 2 + inner + cases[i].frames);
+            }
+        }
+        world_begin(&world);
+        enter_executor();
+        world_enter_async(&world, RECORD, nowhere);
+        expect_all(&world);
+        expect_end(FW_END_BAD_MEMORY, 1);
+        world_destroy(&world);
+    }
+}
+
+/* Each loop ends, its frames are shown, and none of them very often. */
+static void loops_of_contexts(void **state)
+{
+    (void)state;
+    for (size_t before = 0; before < 20; before++) {
+        for (size_t loop = 1; loop < 20; loop++) {
+            create(archs[loop % 2], before);
+            uint64_t context = world_chain(&world, 1);
+            for (size_t i = 1; i < loop; i++)
+                context = world_context(&world, context, world_code(&world, RECORD));
+            world.context[0][0] = context;
+            for (size_t i = 0; i < before; i++)
+                context = world_context(&world, context, world_code(&world, RECORD));
+            enter_executor();
+            world_enter_async(&world, RECORD, context);
+
+            uint8_t end;
+            world_expect(&world, expected, &end);
+            const struct walk_options options = {.exact_first = true};
+            struct fw_stack stack = {.frames = found, .capacity = WORLD_FOUND};
+            world_walk(&world, &options, &stack);
+            assert_int_equal(stack.end, FW_END_LOOP);
+            assert_in_range(stack.count, 1 + before + loop, 1 + 3 * (before + loop));
+            expect_frames(found, expected, stack.count);
+            world_destroy(&world);
+        }
+    }
+}
+
+static void long_chains(void **state)
+{
+    (void)state;
+    create(&arch_aarch64, 1);
+    enter_executor();
+    world_enter_async(&world, RECORD, world_chain(&world, WORLD_CONTEXTS));
+    for (unsigned i = 0; i < 20; i++)
+        world_enter(&world, i % 2 ? RECORD : FRAMELESS);
+    expect_all(&world);
+    expect_end(FW_END_ROOT, 21 + WORLD_CONTEXTS);
+    world_destroy(&world);
+}
+
+/* A record leads to the same async function from where the function before it returns to. */
+static void id_tells_an_async_frame_from_a_return(void **state)
+{
+    (void)state;
+    const struct fw_frame called = {.address = 0x1000, .kind = FW_FRAME_RETURN};
+    const struct fw_frame suspended = {
+        .address = 0x1000, .kind = FW_FRAME_EXACT, .flags = FW_FRAME_ASYNC};
+    assert_int_not_equal(fw_stack_id(&called, 1), fw_stack_id(&suspended, 1));
+}
+
+static bool is_narrow_code(void *context, uint64_t address)
+{
+    (void)context;
+    return address >= 0x10000 && address < 0x20000;
+}
+
+/* arm64_32: the pointers of a context are half as wide as the words of a record. */
+static void narrow_contexts(void **state)
+{
+    (void)state;
+    create(&arch_aarch64, 1);
+    world.space.async_word = 4;
+    world.space.is_code = is_narrow_code;
+    enter_executor();
+    world_enter_async(&world, RECORD, world.heap_lo = 0x60000000);
+    const uint32_t contexts[] = {0x60000008, 0x10010, 0, 0x10020};
+    world.memory.range[1] =
+        (struct memory_range){0x60000000, sizeof contexts, (const uint8_t *)contexts};
+    expect_end(FW_END_ROOT, 3);
+    assert_int_equal(found[1].address, 0x10010);
+    assert_int_equal(found[2].address, 0x10020);
+    world_destroy(&world);
+}
+
+/* Any stack. Behind code without tables nothing but fp and sp is known, so `by_register` excludes
+ * them. */
+static void random_stack(uint64_t seed, enum kind innermost, bool by_register)
+{
+    const bool direct = seed & 1;
+    world_create(&world, archs[seed / 2 % 2], direct, seed);
+    world.contexts_slow = seed / 4 % 2;
+    world_begin(&world);
+    world_chain(&world, (size_t)world_random(&world, 3)); /* of other tasks */
+    const size_t depth = 1 + (size_t)world_random(&world, 30);
+    static const enum kind kinds[] = {RECORD,      RECORD_SP,  FRAMELESS, FRAMELESS,
+                                      BY_REGISTER, TRAMPOLINE, NO_TABLE};
+    enum kind kind = TRAMPOLINE; /* which calls no async function, and is called by somebody */
+    world_enter(&world, RECORD);
+    for (size_t i = 0; i < depth; i++) {
+        if (kind != TRAMPOLINE && world_random(&world, 6) == 0) {
+            world_enter_async(&world, world_random(&world, 2) ? RECORD : RECORD_SP,
+                              world_chain(&world, (size_t)world_random(&world, 12)));
+            continue;
+        }
+        kind = kinds[world_random(&world, 7)];
+        if ((kind == BY_REGISTER && !by_register) || (kind == NO_TABLE && by_register))
+            kind = FRAMELESS;
+        world_enter(&world, kind);
+    }
+    world_enter(&world, innermost);
+    expect_all(&world);
+    world_destroy(&world);
+}
+
+/* The same stack below a frame that makes quick mode give up, and below one that does not. */
+static void random_stacks(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 6000; seed++) {
+        random_stack(seed, FRAMELESS, false);
+        random_stack(seed, RECORD, true);
+        random_stack(seed, BY_REGISTER, true);
+        random_stack(seed, ENTRY, seed % 3 == 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(innermost_frame_is_async),
+        cmocka_unit_test(callees_without_frame_pointers),
+        cmocka_unit_test(only_the_first_async_frame_counts),
+        cmocka_unit_test(record_without_context),
+        cmocka_unit_test(tagged_frame_pointer_register),
+        cmocka_unit_test(only_in_spaces_that_say_so),
+        cmocka_unit_test(broken_chains_say_why),
+        cmocka_unit_test(loops_of_contexts),
+        cmocka_unit_test(long_chains),
+        cmocka_unit_test(id_tells_an_async_frame_from_a_return),
+        cmocka_unit_test(narrow_contexts),
+        cmocka_unit_test(random_stacks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
