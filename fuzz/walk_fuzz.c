@@ -61,10 +61,11 @@ static void walk(const struct walk_space *space, const struct memory *memory,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_i386};
+    static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_i386,
+                                               &arch_arm64_32};
     struct reader r = reader_over(data, size);
     const uint8_t what = reader_u8(&r);
-    const struct arch *arch = archs[what % 4];
+    const struct arch *arch = archs[(what & 0x7f) % 5];
     struct regs regs = {{0}, 0};
     for (unsigned i = 0; i < arch->reg_count; i++)
         regs_set(&regs, i, STACK + reader_u8(&r) * (uint64_t)arch->pointer_size);
@@ -86,8 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                      .find_image = find_image,
                                      .context = &image,
                                      .cache = cache,
-                                     .swift_async = what & 0x80,
-                                     .async_word = what & 0x40 ? 4 : 0};
+                                     .swift_async = what & 0x80};
 
     struct fw_frame cold_frames[CAPACITY], warm_frames[CAPACITY];
     void *addresses[CAPACITY];

@@ -78,13 +78,9 @@ static const char *arch_name(const struct object *object)
     return macho_arch_name(object->macho->cpu_type, object->macho->cpu_subtype);
 }
 
-static void unwind_image(struct object *object, struct object *debug, struct unwind_image *image)
+static const struct arch *arch(const struct object *object)
 {
-    object_find_code(object, image);
-    image->entry = object->entry;
-    object_section_data(object, "__eh_frame", &image->eh_frame, NULL);
-    if (object_section_data(object, "__debug_frame", &image->debug_frame, NULL) != FW_OK && debug)
-        object_section_data(debug, "__debug_frame", &image->debug_frame, NULL);
+    return macho_arch(object->macho->cpu_type);
 }
 
 const struct object_format macho_format = {
@@ -93,7 +89,8 @@ const struct object_format macho_format = {
     .symbols = macho_symbols,
     .stubs = macho_stubs,
     .starts = macho_starts,
-    .unwind_image = unwind_image,
+    .unwind_image = macho_unwind_image,
+    .arch = arch,
     .arch_name = arch_name,
     .debug_section = macho_debug_section,
     .inflations = macho_inflations,

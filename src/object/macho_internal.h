@@ -88,6 +88,8 @@ static inline const char *macho_source_name(const char *name)
 struct span macho_uuid(struct span file);
 /* macho_arch.c: never NULL. */
 const char *macho_arch_name(uint32_t cpu_type, uint32_t cpu_subtype);
+/* The table of the unwinder for a CPU type; NULL when Framewalk does not unwind it. */
+const struct arch *macho_arch(uint32_t cpu_type);
 /* Both are names of Mach-O architectures of one CPU type. */
 bool macho_arch_family(const char *a, const char *b);
 /* e_machine of the same architecture, or EM_NONE. */
@@ -97,6 +99,9 @@ uint16_t macho_elf_machine(uint32_t cpu_type);
 fw_error macho_symbols(struct object *object, bool dynamic, object_symbol_call each, void *context);
 bool macho_stubs(struct object *object, object_stub_call each, void *context);
 bool macho_starts(const struct object *object, object_start_call each, void *context);
+
+/* macho_unwind_image.c: the same. */
+void macho_unwind_image(struct object *object, struct object *debug, struct unwind_image *image);
 
 /* macho_debug.c: the same. */
 fw_error macho_debug_section(struct object *object, const char *name, bool dwo, struct span *data,

@@ -12,6 +12,8 @@
  */
 #include "unwind/simulate.h"
 
+#include "unwind/analysis.h"
+
 enum {
     FORWARD_STEPS = 512,
     START_STEPS = 16384,
@@ -244,6 +246,9 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
     for (; *steps > 0; (*steps)--) {
         if (at < path.lo || at >= path.hi)
             return false;
+        if (stub_contains(path.image, at)) /* a tail call of another image's function */
+            return (!path.called || popped(arch, sim)) &&
+                   row_at_return(arch, sim, sim->reg[arch->lr], row);
         struct value sp = sim->reg[arch->sp];
         struct step step = path.isa->run(path.image, at, sim);
         if (step.size == 0 || (path.called && grew(sp, sim->reg[arch->sp])))
@@ -443,14 +448,12 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
     struct unwind_row started;
     enum from_start start = START_FAILED;
 
-    if (image->function_bounds) {
-        uint64_t lo = 0, hi = 0;
-        if (image->function_bounds(image, vaddr, &lo, &hi) && lo <= vaddr && vaddr < hi) {
-            path.lo = lo;
-            path.hi = hi;
-            path.bounded = true;
-            start = prove_from_start(&path, place, exact, &started);
-        }
+    struct function_range function;
+    if (unwind_function_at(image, vaddr, &function)) {
+        path.lo = function.lo;
+        path.hi = function.hi;
+        path.bounded = true;
+        start = prove_from_start(&path, place, exact, &started);
     }
     if (start == START_OUTERMOST)
         return UNWIND_ROOT;

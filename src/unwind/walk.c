@@ -166,12 +166,12 @@ static __attribute__((noinline)) bool left_async(const struct walk_space *space,
                                                  struct async_chain *chain)
 {
     const struct arch *arch = space->arch;
-    const uint8_t word = space->async_word ? space->async_word : arch->pointer_size;
     struct unwind_row row;
     uint64_t saved;
-    return memory_word(memory, fp, arch->pointer_size, &saved) && async_is_tagged(saved) &&
+    return memory_word(memory, fp, arch->register_size, &saved) && async_is_tagged(saved) &&
            async_untag(saved) == caller_fp && caller_fp != fp &&
-           async_begin(chain, memory, fp, word, arch->pointer_mask & ~space->pac_mask) &&
+           async_begin(chain, memory, fp, arch->pointer_size,
+                       arch->pointer_mask & ~space->pac_mask) &&
            !(step_find_row(space, memory, caller_pc, false, &row) == UNWIND_OK && row.signal_frame);
 }
 
@@ -259,7 +259,7 @@ static enum unwind_status quick_step_rule(const struct walk_space *space,
                                           const struct memory *memory, struct quick *at,
                                           rule_t rule)
 {
-    const unsigned word = space->arch->pointer_size;
+    const unsigned word = space->arch->register_size;
     const bool has_lr = space->arch->lr != ARCH_NO_REG;
     uint64_t base = rule_kind(rule) == RULE_SP ? at->sp : at->fp;
     uint64_t cfa = base + rule_cfa_words(rule) * word;
@@ -485,7 +485,7 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
 
     struct output out = output_begin(stack, options);
     enum unwind_status status;
-    struct quick_terms terms = {.word = arch->pointer_size,
+    struct quick_terms terms = {.word = arch->register_size,
                                 .has_lr = arch->lr != ARCH_NO_REG,
                                 .addresses = out.addresses != NULL,
                                 .swift_async = space->swift_async,
@@ -493,7 +493,7 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
     bool native = arch == &ARCH_NATIVE && space->swift_async == SELF_SWIFT_ASYNC &&
                   memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
     if (native) { /* make them constants */
-        terms.word = sizeof(ARCH_NATIVE_WORD);
+        terms.word = ARCH_NATIVE_REGISTER_SIZE;
         terms.swift_async = SELF_SWIFT_ASYNC;
         terms.has_lr = ARCH_NATIVE_HAS_LR;
         terms.direct = true;

@@ -57,7 +57,7 @@ struct reader x86_code_at(const struct unwind_image *image, uint64_t vaddr)
 {
     if (section_has(&image->text, vaddr))
         return section_at(&image->text, vaddr);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < UNWIND_STUB_AREAS; i++)
         if (section_has(&image->plt[i], vaddr))
             return section_at(&image->plt[i], vaddr);
     struct reader none = reader_over("", 0);
@@ -67,7 +67,7 @@ struct reader x86_code_at(const struct unwind_image *image, uint64_t vaddr)
 
 bool x86_in_plt(const struct unwind_image *image, uint64_t vaddr)
 {
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < UNWIND_STUB_AREAS; i++)
         if (vaddr - image->plt[i].vaddr < image->plt[i].size)
             return true;
     return false;
@@ -378,6 +378,19 @@ static bool outside(const struct search *s, uint64_t at)
     return s->hi && (at < s->lo || at >= s->hi);
 }
 
+/* Whether nothing but padding lies between `next` and the end of the function: bounds that come
+ * from starts alone reach to the next function. */
+static bool only_padding(const struct search *s, uint64_t next)
+{
+    struct x86_insn insn;
+    while (!outside(s, next)) {
+        if (!decode_at(s->image, next, &insn) || (insn.kind != X86_NOP && insn.kind != X86_TRAP))
+            return false;
+        next += insn.length;
+    }
+    return true;
+}
+
 /* A call at `at` ends its function, as far as that can be told, so it may never come back. That it
  * does is given when the goal is the place behind it. */
 static bool may_not_return(const struct search *s, uint64_t at, uint64_t next)
@@ -385,7 +398,7 @@ static bool may_not_return(const struct search *s, uint64_t at, uint64_t next)
     if (s->has_goal && next == s->goal)
         return false;
     if (s->hi && !outside(s, at))
-        return outside(s, next);
+        return only_padding(s, next);
     return x86_may_be_function_end(s->image, next);
 }
 

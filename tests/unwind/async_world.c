@@ -21,13 +21,18 @@ static const struct unwind_image *find_image(void *context, uint64_t address)
     return address >= w->image.lo && address < w->image.hi ? &w->image : NULL;
 }
 
+static size_t context_size(const struct world *w)
+{
+    return 2 * (size_t)w->arch->pointer_size;
+}
+
 static bool read_context(void *context, uint64_t address, void *to, size_t size)
 {
     const struct world *w = context;
-    uint64_t offset = address - w->heap_lo, end = w->context_count * sizeof w->context[0];
+    uint64_t offset = address - w->heap_lo, end = w->context_count * context_size(w);
     if (!w->contexts_slow || offset >= end || size > end - offset)
         return false;
-    memcpy(to, (const uint8_t *)w->context + offset, size);
+    memcpy(to, w->heap + offset, size);
     return true;
 }
 
@@ -51,7 +56,7 @@ static void put_tables(struct world *w, struct bytes *tables)
                                   .code_align = 1,
                                   .data_align = -8,
                                   .return_column = n.ra,
-                                  .address_size = 8};
+                                  .address_size = w->arch->pointer_size};
     struct cie_form signal_form = form;
     signal_form.augmentation = "zRS";
     const size_t cie = put_cie(tables, &form, PROGRAM(0x0c, n.sp, 0));
@@ -87,7 +92,7 @@ void world_create(struct world *w, const struct arch *arch, bool direct, uint64_
     w->arch = arch;
     w->random = seed * 2 + 1;
     w->stack_lo = direct ? (uintptr_t)w->stack : 0x7000000;
-    w->heap_lo = 0x600000000;
+    w->heap_lo = 0x60000000;
     struct bytes *tables = calloc(1, sizeof *tables);
     uint8_t *code = malloc(KINDS * WORLD_KIND_CODE);
     struct rule_cache *cache = calloc(1, RULE_CACHE_SIZE(CACHE_BITS));
@@ -136,13 +141,34 @@ uint64_t world_code(struct world *w, enum kind kind)
     return w->arch == &arch_x86_64 ? code + 5 : code;
 }
 
+/* The pointer number `n` of the context. */
+static void set_pointer(struct world *w, uint64_t context, unsigned n, uint64_t value)
+{
+    const unsigned size = w->arch->pointer_size;
+    const uint64_t is_signed = sign(w, value);
+    memcpy(w->heap + (context - w->heap_lo) + n * size, &is_signed, size);
+}
+
+static uint64_t get_pointer(const struct world *w, uint64_t context, unsigned n)
+{
+    const unsigned size = w->arch->pointer_size;
+    uint64_t value = 0;
+    memcpy(&value, w->heap + (context - w->heap_lo) + n * size, size);
+    return value & ~w->signature;
+}
+
+void world_reparent(struct world *w, uint64_t context, uint64_t parent)
+{
+    set_pointer(w, context, 0, parent);
+}
+
 uint64_t world_context(struct world *w, uint64_t parent, uint64_t resume)
 {
     assert_true(w->context_count < WORLD_CONTEXTS);
-    uint64_t *words = w->context[w->context_count];
-    words[0] = sign(w, parent);
-    words[1] = sign(w, resume);
-    return w->heap_lo + sizeof w->context[0] * w->context_count++;
+    const uint64_t context = w->heap_lo + context_size(w) * w->context_count++;
+    set_pointer(w, context, 0, parent);
+    set_pointer(w, context, 1, resume);
+    return context;
 }
 
 uint64_t world_chain(struct world *w, size_t count)
@@ -230,8 +256,7 @@ static void enter(struct world *w, enum kind kind, bool is_async, uint64_t conte
     w->memory.range[1] =
         w->contexts_slow
             ? (struct memory_range){0, 0, NULL}
-            : (struct memory_range){w->heap_lo, w->context_count * sizeof w->context[0],
-                                    (const uint8_t *)w->context};
+            : (struct memory_range){w->heap_lo, w->context_count * context_size(w), w->heap};
 }
 
 void world_enter(struct world *w, enum kind kind)
@@ -244,12 +269,10 @@ void world_enter_async(struct world *w, enum kind kind, uint64_t context)
     enter(w, kind, true, context);
 }
 
-/* The context at this address. */
-static const uint64_t *context_at(const struct world *w, uint64_t address)
+static bool is_context(const struct world *w, uint64_t address)
 {
     uint64_t offset = address - w->heap_lo;
-    bool there = offset % 8 == 0 && offset < w->context_count * sizeof w->context[0];
-    return there ? w->context[offset / sizeof w->context[0]] : NULL;
+    return offset % context_size(w) == 0 && offset < w->context_count * context_size(w);
 }
 
 size_t world_expect(const struct world *w, struct fw_frame *frames, uint8_t *end)
@@ -265,10 +288,11 @@ size_t world_expect(const struct world *w, struct fw_frame *frames, uint8_t *end
         context = w->frame[i].is_async ? w->frame[i].context : 0;
     }
     while (context != 0 && count < WORLD_FOUND) {
-        const uint64_t *words = context_at(w, context);
-        const uint64_t resume = words ? words[1] & ~w->signature : 0;
-        if (words == NULL)
+        if (!is_context(w, context)) {
             *end = FW_END_BAD_MEMORY;
+            break;
+        }
+        const uint64_t resume = get_pointer(w, context, 1);
         if (resume == 0)
             break;
         if (find_image((void *)(uintptr_t)w, resume) == NULL) {
@@ -279,7 +303,7 @@ size_t world_expect(const struct world *w, struct fw_frame *frames, uint8_t *end
                                             .kind = FW_FRAME_EXACT,
                                             .method = FW_METHOD_ASYNC,
                                             .flags = FW_FRAME_ASYNC};
-        context = words[0] & ~w->signature;
+        context = get_pointer(w, context, 0);
     }
     return count;
 }

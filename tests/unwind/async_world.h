@@ -32,7 +32,7 @@ enum {
 };
 
 #define WORLD_TAG  ((uint64_t)1 << 60)
-#define WORLD_CODE UINT64_C(0x100000000)
+#define WORLD_CODE UINT64_C(0x10000000)
 
 struct world {
     const struct arch *arch;
@@ -45,7 +45,7 @@ struct world {
 
     uint64_t stack_lo, heap_lo; /* where stack and contexts lie */
     uint64_t stack[WORLD_STACK / 8];
-    uint64_t context[WORLD_CONTEXTS][2];
+    uint8_t heap[WORLD_CONTEXTS * 16]; /* contexts, one behind the other */
     size_t context_count;
 
     struct {
@@ -68,6 +68,8 @@ uint64_t world_code(struct world *w, enum kind kind);
 
 /* A context; 0 for the parent or the function is as it says. */
 uint64_t world_context(struct world *w, uint64_t parent, uint64_t resume);
+/* Gives a context another parent. */
+void world_reparent(struct world *w, uint64_t context, uint64_t parent);
 /* A chain of `count` contexts with resume functions; 0 for count 0. */
 uint64_t world_chain(struct world *w, size_t count);
 
