@@ -196,10 +196,10 @@ static void tagged_frame_pointer_register(void **state)
     for (unsigned a = 0; a < ARCHS; a++) {
         for (unsigned k = 0; k < 3; k++) {
             for (unsigned interrupted = 0; interrupted < 2; interrupted++) {
-                create(archs[a], k);
                 const bool has_lr = archs[a]->lr != ARCH_NO_REG;
                 if (interrupted && kinds[k] == ENTRY && has_lr)
                     continue; /* the made-up trampoline saves no link register */
+                create(archs[a], k);
                 const uint64_t stale = world_chain(&world, 3);
                 enter_executor();
                 const uint64_t fp = world.regs.r[archs[a]->fp];
@@ -217,6 +217,150 @@ static void tagged_frame_pointer_register(void **state)
                 expect_end(FW_END_ROOT, interrupted ? 6 : 4);
                 world_destroy(&world);
             }
+        }
+    }
+}
+
+/* What an instruction of an async function does. */
+enum effect {
+    TAGS,
+    PUSHES_FP,      /* x86_64 */
+    PUSHES_CONTEXT, /* x86_64 */
+    LOWERS_SP,
+    SAVES_PAIR,    /* arm64: fp and lr, to sp + 16 */
+    SAVES_CONTEXT, /* arm64: to sp + 8 */
+    SETS_FP,       /* to the record */
+    WORKS,
+    RAISES_SP,
+    POPS_FP,    /* x86_64 */
+    LOADS_PAIR, /* arm64 */
+    UNTAGS,
+    LEAVES,
+};
+
+/* As clang compiles it; the first instruction also as for systems that may not know such frames. */
+static const struct instruction {
+    uint8_t effect, size, bytes[7];
+} code_x86_64[] =
+    {
+        {TAGS, 5, {0x48, 0x0f, 0xba, 0xed, 0x3c}},    /* btsq $60, %rbp */
+        {PUSHES_FP, 1, {0x55}},                       /* pushq %rbp */
+        {PUSHES_CONTEXT, 2, {0x41, 0x56}},            /* pushq %r14 */
+        {SETS_FP, 5, {0x48, 0x8d, 0x6c, 0x24, 0x08}}, /* leaq 8(%rsp), %rbp */
+        {LOWERS_SP, 4, {0x48, 0x83, 0xec, 0x18}},     /* subq $24, %rsp */
+        {WORKS, 2, {0x31, 0xff}},                     /* xorl %edi, %edi */
+        {WORKS, 5, {0xe8, 0x00, 0x01, 0x00, 0x00}},   /* callq */
+        {WORKS, 3, {0x4c, 0x89, 0xf0}},               /* movq %r14, %rax */
+        {WORKS, 3, {0x4d, 0x8b, 0x36}},               /* movq (%r14), %r14 */
+        {RAISES_SP, 4, {0x48, 0x83, 0xc4, 0x10}},     /* addq $16, %rsp */
+        {RAISES_SP, 4, {0x48, 0x83, 0xc4, 0x10}},     /* addq $16, %rsp */
+        {POPS_FP, 1, {0x5d}},                         /* popq %rbp */
+        {UNTAGS, 5, {0x48, 0x0f, 0xba, 0xf5, 0x3c}},  /* btrq $60, %rbp */
+        {LEAVES, 3, {0xff, 0x60, 0x08}},              /* jmpq *8(%rax) */
+        {0},
+},
+  code_arm64[] = {
+      {TAGS, 4, {0xbd, 0x03, 0x44, 0xb2}},          /* orr x29, x29, #1 << 60 */
+      {LOWERS_SP, 4, {0xff, 0x83, 0x00, 0xd1}},     /* sub sp, sp, #32 */
+      {SAVES_PAIR, 4, {0xfd, 0x7b, 0x01, 0xa9}},    /* stp x29, x30, [sp, #16] */
+      {SAVES_CONTEXT, 4, {0xf6, 0x07, 0x00, 0xf9}}, /* str x22, [sp, #8] */
+      {SETS_FP, 4, {0xfd, 0x43, 0x00, 0x91}},       /* add x29, sp, #16 */
+      {WORKS, 4, {0x00, 0x00, 0x80, 0xd2}},         /* mov x0, #0 */
+      {WORKS, 4, {0x40, 0x00, 0x00, 0x94}},         /* bl */
+      {WORKS, 4, {0xd6, 0x02, 0x40, 0xa9}},         /* ldp x22, x0, [x22] */
+      {LOADS_PAIR, 4, {0xfd, 0x7b, 0x41, 0xa9}},    /* ldp x29, x30, [sp, #16] */
+      {UNTAGS, 4, {0xbd, 0xfb, 0x43, 0x92}},        /* and x29, x29, #~(1 << 60) */
+      {RAISES_SP, 4, {0xff, 0x83, 0x00, 0x91}},     /* add sp, sp, #32 */
+      {LEAVES, 4, {0x00, 0x00, 0x1f, 0xd6}},        /* br x0 */
+      {0},
+};
+static const struct instruction dynamic_tag[] = {
+    {TAGS, 7, {0x48, 0x0b, 0x2d, 0x00, 0x10, 0x00, 0x00}}, /* orq flags@GOTPCREL(%rip), %rbp */
+    {TAGS, 4, {0xbd, 0x03, 0x10, 0xaa}},                   /* orr x29, x29, x16 */
+    {TAGS, 4, {0xbd, 0x83, 0x10, 0xaa}},                   /* orr x29, x29, x16, lsl #32 */
+};
+
+static uint64_t function_lo, function_hi;
+
+static void execute(struct world *w, const struct instruction *insn, uint64_t record,
+                    uint64_t context)
+{
+    const unsigned fp = w->arch->fp, sp = w->arch->sp;
+    uint64_t *r = w->regs.r;
+    const uint8_t amount = insn->bytes[w->arch == &arch_x86_64 ? 3 : 1];
+    switch ((enum effect)insn->effect) {
+    case TAGS: r[fp] |= WORLD_TAG; break;
+    case PUSHES_FP: world_poke(w, r[sp] -= 8, r[fp]); break;
+    case PUSHES_CONTEXT: world_poke(w, r[sp] -= 8, context); break;
+    case LOWERS_SP: r[sp] -= w->arch == &arch_x86_64 ? amount : 32; break;
+    case SAVES_PAIR:
+        world_poke(w, r[sp] + 16, r[fp]);
+        world_poke(w, r[sp] + 24, r[w->arch->lr]);
+        break;
+    case SAVES_CONTEXT: world_poke(w, r[sp] + 8, world_sign(w, context)); break;
+    case SETS_FP: r[fp] = record; break;
+    case WORKS: break;
+    case RAISES_SP: r[sp] += w->arch == &arch_x86_64 ? amount : 32; break;
+    case POPS_FP: r[sp] += 8; /* fallthrough */
+    case LOADS_PAIR: r[fp] = w->stack[(record - w->stack_lo) / 8]; break;
+    case UNTAGS: r[fp] &= ~WORLD_TAG; break;
+    case LEAVES: break;
+    }
+}
+
+/* Stopped in front of instruction `at`. */
+static void stop_at(struct world *w, const struct instruction *code, unsigned at)
+{
+    const bool pushes = w->arch->lr == ARCH_NO_REG;
+    world_begin(w);
+    const uint64_t context = world_chain(w, 3);
+    world_enter(w, RECORD);
+    world_enter(w, FRAMELESS);
+    world_enter(w, RECORD);
+    const uint64_t caller = w->regs.r[w->arch->pc], cfa = w->regs.r[w->arch->sp];
+    if (pushes)
+        world_poke(w, w->regs.r[w->arch->sp] -= 8, caller);
+    else
+        regs_set(&w->regs, w->arch->lr, caller);
+    uint64_t pc = function_lo;
+    for (unsigned i = 0; i < at; pc += code[i].size, i++)
+        execute(w, &code[i], cfa - 16, context);
+    w->regs.r[w->arch->pc] = pc;
+    const bool begun = w->regs.r[w->arch->fp] == cfa - 16;
+    w->frame[w->frame_count].pc = pc;
+    w->frame[w->frame_count].is_async = begun;
+    w->frame[w->frame_count].is_signal = w->frame[w->frame_count].exact = false;
+    w->frame[w->frame_count++].context = context;
+}
+
+/* Tables of Mach-O images hold in the body alone, so the instructions tell where the record is. */
+static void each_instruction_of_a_function(void **state)
+{
+    (void)state;
+    for (unsigned a = 0; a < ARCHS; a++) {
+        for (unsigned dynamic = 0; dynamic < 2; dynamic++) {
+            struct instruction code[16];
+            memcpy(code, a == 0 ? code_x86_64 : code_arm64,
+                   a == 0 ? sizeof code_x86_64 : sizeof code_arm64);
+            if (dynamic)
+                code[0] = dynamic_tag[a];
+            world_create(&world, archs[a], false, a);
+            function_lo = function_hi = WORLD_CODE + RECORD * WORLD_KIND_CODE + 2048;
+            uint8_t *bytes = (uint8_t *)(uintptr_t)world.image.text.data;
+            for (unsigned i = 0; code[i].size; function_hi += code[i].size, i++)
+                memcpy(bytes + (function_hi - WORLD_CODE), code[i].bytes, code[i].size);
+            world.image.macho = true;
+            const uint8_t starts[] = {0x80, 0x10, (uint8_t)(function_hi - function_lo), 0};
+            world.image.header = WORLD_CODE;
+            world.image.function_starts = (struct unwind_section){starts, sizeof starts, 0};
+            for (unsigned i = 0; code[i].size; i++) {
+                stop_at(&world, code, i);
+                world.memory.range[1] =
+                    (struct memory_range){world.heap_lo, sizeof world.heap, world.heap};
+                /* Where the stack pointer is above it, the context lies in the red zone. */
+                expect_all(&world);
+            }
+            world_destroy(&world);
         }
     }
 }
@@ -380,6 +524,7 @@ int main(void)
         cmocka_unit_test(only_the_first_async_frame_counts),
         cmocka_unit_test(record_without_context),
         cmocka_unit_test(tagged_frame_pointer_register),
+        cmocka_unit_test(each_instruction_of_a_function),
         cmocka_unit_test(only_in_spaces_that_say_so),
         cmocka_unit_test(broken_chains_say_why),
         cmocka_unit_test(loops_of_contexts),

@@ -129,7 +129,7 @@ uint64_t world_random(struct world *w, uint64_t below)
 }
 
 /* Another signature each time, as they depend on the place. */
-static uint64_t sign(struct world *w, uint64_t pointer)
+uint64_t world_sign(struct world *w, uint64_t pointer)
 {
     return pointer == 0 ? 0 : pointer | (w->signature & world_random(w, 1 << 30) << 34);
 }
@@ -145,7 +145,7 @@ uint64_t world_code(struct world *w, enum kind kind)
 static void set_pointer(struct world *w, uint64_t context, unsigned n, uint64_t value)
 {
     const unsigned size = w->arch->pointer_size;
-    const uint64_t is_signed = sign(w, value);
+    const uint64_t is_signed = world_sign(w, value);
     memcpy(w->heap + (context - w->heap_lo) + n * size, &is_signed, size);
 }
 
@@ -179,7 +179,7 @@ uint64_t world_chain(struct world *w, size_t count)
     return context;
 }
 
-static void poke(struct world *w, uint64_t address, uint64_t value)
+void world_poke(struct world *w, uint64_t address, uint64_t value)
 {
     uint64_t at = (address - w->stack_lo) / 8;
     assert_true(address % 8 == 0 && at < WORLD_STACK / 8);
@@ -212,28 +212,28 @@ static void enter(struct world *w, enum kind kind, bool is_async, uint64_t conte
     uint64_t sp = cfa - WORLD_SP_FRAME;
 
     if (kind == ENTRY && arch->lr != ARCH_NO_REG) {
-        regs_set(&w->regs, arch->lr, sign(w, caller));
+        regs_set(&w->regs, arch->lr, world_sign(w, caller));
         sp = cfa;
     } else {
-        poke(w, cfa - 8, sign(w, caller));
+        world_poke(w, cfa - 8, world_sign(w, caller));
     }
     switch (kind) {
     case RECORD:
     case NO_TABLE: sp = cfa - 32 - 8 * world_random(w, 8); /* fallthrough */
     case RECORD_SP:
-        poke(w, cfa - 16, fp);
+        world_poke(w, cfa - 16, fp);
         if (is_async)
-            poke(w, cfa - 24, sign(w, context));
+            world_poke(w, cfa - 24, world_sign(w, context));
         r[arch->fp] = cfa - 16;
         break;
     case BY_REGISTER:
-        poke(w, cfa - 24, r[other]);
+        world_poke(w, cfa - 24, r[other]);
         r[other] = cfa - 32;
         sp = cfa - 40 - 8 * world_random(w, 8);
         break;
     case TRAMPOLINE:
-        poke(w, cfa - 16, r[arch->fp]);
-        poke(w, cfa - 24, r[other]);
+        world_poke(w, cfa - 16, r[arch->fp]);
+        world_poke(w, cfa - 24, r[other]);
         break;
     case ENTRY:
         if (arch->lr == ARCH_NO_REG)

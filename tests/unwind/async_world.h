@@ -80,6 +80,11 @@ void world_enter(struct world *w, enum kind kind);
 /* The same, and it is async: kind RECORD or RECORD_SP. */
 void world_enter_async(struct world *w, enum kind kind, uint64_t context);
 
+/* Writes a word of the stack. */
+void world_poke(struct world *w, uint64_t address, uint64_t value);
+/* A pointer as it is stored where pointers are signed. */
+uint64_t world_sign(struct world *w, uint64_t pointer);
+
 /* The frames to be found (at most WORLD_FOUND), and how the walk ends. */
 size_t world_expect(const struct world *w, struct fw_frame *frames, uint8_t *end);
 
