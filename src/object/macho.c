@@ -459,6 +459,7 @@ fw_error macho_open_file(struct object *object, struct fw_failure *why)
     place_tables(object, &parts);
     if (parts.has_main)
         object->entry = object->base + parts.main_offset;
+    object->macho->entry_is_called = parts.has_main;
     if (object->machine == EM_ARM)
         object->entry &= ~(uint64_t)1;
     return FW_OK;

@@ -67,6 +67,7 @@ struct macho_file {
     struct span strings;         /* ends with a NUL */
     struct span indirect;        /* LC_DYSYMTAB: numbers of symbols, 4 bytes each */
     struct span function_starts; /* LC_FUNCTION_STARTS */
+    bool entry_is_called;        /* the entry is LC_MAIN's: a function that the loader calls */
     const char *install_name;    /* LC_ID_DYLIB; NULL when none */
     char *names;                 /* owned: the sections' */
 };

@@ -326,33 +326,48 @@ static bool slot_of(const struct sim *sim, unsigned reg, int64_t *offset)
     return false;
 }
 
+static bool counts_from_sp(const struct sim *sim, unsigned reg)
+{
+    return sim->reg[reg].kind == VALUE_ENTRY && sim->reg[reg].reg == sim->sp;
+}
+
+/* The CFA is sp at entry: a register that is at a known distance from it. The frame pointer comes
+ * first: where it is set, loops may move sp. SIM_REGS when there is none. */
+static unsigned cfa_base(const struct arch *arch, const struct sim *sim)
+{
+    if (counts_from_sp(sim, arch->fp))
+        return arch->fp;
+    if (counts_from_sp(sim, arch->sp))
+        return arch->sp;
+    for (unsigned i = 0; i < SIM_REGS; i++)
+        if (arch->callee_saved >> i & 1 && counts_from_sp(sim, i))
+            return i;
+    return SIM_REGS;
+}
+
+/* Where a register has been saved, that is where it lies: what is still in the register may have
+ * been overwritten by code further on that jumped back to here. */
 static bool row_at_place(const struct arch *arch, const struct sim *sim, struct unwind_row *row)
 {
-    unsigned base = arch->sp;
-    /* The CFA is sp at entry: find a register that is at a known distance from it. */
-    for (unsigned i = 0; sim->reg[base].kind != VALUE_ENTRY || sim->reg[base].reg != arch->sp;
-         i++) {
-        if (i == SIM_REGS)
-            return false;
-        if (arch->callee_saved >> i & 1)
-            base = i;
-    }
+    unsigned base = cfa_base(arch, sim);
+    if (base == SIM_REGS)
+        return false;
     start_row(row, arch, base, -(int64_t)sim->reg[base].offset);
     row->ra_signed = sim->ra_signed;
 
     int64_t offset = 0;
-    if (is_entry(sim->reg[arch->lr], arch->lr))
-        set_ra(row, (struct reg_row){.how = REG_SAME});
-    else if (slot_of(sim, arch->lr, &offset))
+    if (slot_of(sim, arch->lr, &offset))
         set_ra(row, (struct reg_row){.how = REG_AT_CFA, .offset = offset});
+    else if (is_entry(sim->reg[arch->lr], arch->lr))
+        set_ra(row, (struct reg_row){.how = REG_SAME});
     else
         return false;
     for (unsigned i = 0; i < SIM_REGS; i++) {
-        if (!(arch->callee_saved >> i & 1) || is_entry(sim->reg[i], i))
+        if (!(arch->callee_saved >> i & 1))
             continue;
         if (slot_of(sim, i, &offset))
             row->reg[i] = (struct reg_row){.how = REG_AT_CFA, .offset = offset};
-        else
+        else if (!is_entry(sim->reg[i], i))
             row->reg[i].how = REG_UNDEFINED;
     }
     return true;
@@ -466,8 +481,10 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
         return UNWIND_NO_INFO;
     if (!forward) {
         /* A part of a function that was moved away (.cold) looks like a function, but begins with
-         * a frame made elsewhere: only one that saves the link register itself is believed. */
-        if (start != START_PROVED || started.reg[started.ra_reg].how == REG_SAME)
+         * a frame made elsewhere: only one that saves the link register itself is believed. In
+         * Mach-O images such parts are functions, which are called. */
+        if (start != START_PROVED ||
+            (!image->macho && started.reg[started.ra_reg].how == REG_SAME))
             return UNWIND_NO_INFO;
         *row = started;
     }

@@ -37,8 +37,9 @@ static struct process_image *image_open(struct process_images *images, const str
         if (object_open(m->path, &image->object, &why) == FW_OK) {
             object_unwind_image(image->object, NULL, &image->unwind);
             image->unwind.bias = m->lo - m->offset - object_base(image->object);
+            image->macho = object_is_macho(image->object);
         }
-    } else if (object_open_image(tracee_read, images->tracee, m->lo, m->path, &image->object,
+    } else if (object_open_image(machine_read, images->machine, m->lo, m->path, &image->object,
                                  &why) == FW_OK) {
         object_unwind_image(image->object, NULL, &image->unwind);
         image->unwind.bias = m->lo - object_base(image->object);
@@ -78,12 +79,32 @@ static void add_mapping(struct process_images *images, const struct mapping *m)
         images->image[images->count++] = image;
 }
 
+/* An emulator maps its program's code without the right to execute it. */
+static bool has_code(const struct process_images *images, const char *mode, const struct mapping *m)
+{
+    struct object *object;
+    struct fw_failure why;
+    if (images->machine->kind->arch == &ARCH_NATIVE)
+        return mode[2] == 'x' && strcmp(m->path, "[vsyscall]") != 0;
+    if (m->path[0] != '/' || mode[0] != 'r' || object_open(m->path, &object, &why) != FW_OK)
+        return false;
+    bool found = false;
+    for (size_t i = 0; i < object_segment_count(object); i++) {
+        const struct object_segment *s = object_segment(object, i);
+        found |= s->executable && s->offset < m->offset + (m->hi - m->lo) &&
+                 m->offset < s->offset + s->file_size;
+    }
+    found = found && object_arch(object) == images->machine->kind->arch;
+    object_close(object);
+    return found;
+}
+
 static void reload(struct process_images *images)
 {
     char path[64], line[512];
-    images->changes = images->tracee->code_changes;
+    images->changes = images->machine->code_changes;
     images->last = NULL;
-    snprintf(path, sizeof path, "/proc/%d/maps", images->tracee->pid);
+    snprintf(path, sizeof path, "/proc/%d/maps", images->machine->pid);
     FILE *file = fopen(path, "re");
     if (!file)
         return;
@@ -96,9 +117,7 @@ static void reload(struct process_images *images)
         m.lo = lo;
         m.hi = hi;
         m.offset = offset;
-        if (fields < 4 || mode[2] != 'x' || strcmp(m.path, "[vsyscall]") == 0)
-            continue;
-        if (!is_known(images, &m))
+        if (fields >= 4 && has_code(images, mode, &m) && !is_known(images, &m))
             add_mapping(images, &m);
     }
     fclose(file);
@@ -106,7 +125,7 @@ static void reload(struct process_images *images)
 
 static struct process_image *find(struct process_images *images, uint64_t address)
 {
-    if (images->changes != images->tracee->code_changes || images->count == 0)
+    if (images->changes != images->machine->code_changes || images->count == 0)
         reload(images);
     if (images->last && address - images->last->lo < images->last->hi - images->last->lo)
         return images->last;
@@ -129,6 +148,12 @@ const struct unwind_image *process_images_find(void *context, uint64_t address)
 bool process_images_is_code(void *context, uint64_t address)
 {
     return find(context, address) != NULL;
+}
+
+bool process_images_is_macho(struct process_images *images, uint64_t address)
+{
+    struct process_image *image = find(images, address);
+    return image && image->macho;
 }
 
 void process_images_name(struct process_images *images, uint64_t address, bool exact, char *text,
