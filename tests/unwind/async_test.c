@@ -189,35 +189,67 @@ static void record_without_context(void **state)
 
 /* In the prologue, and behind the epilogue's load, the register holds the tagged value of the
  * caller. Whatever lies below the record is no context then. */
+static void stop_with_tagged_register(const struct arch *arch, enum kind kind, unsigned interrupted,
+                                      bool whole)
+{
+    create(arch, kind);
+    const uint64_t stale = world_chain(&world, 3);
+    enter_executor();
+    if (whole) {
+        world_enter(&world, BY_REGISTER);
+        world_enter(&world, RECORD);
+    }
+    const size_t at = world.frame_count;
+    const uint64_t fp = world.regs.r[arch->fp];
+    if (kind == RECORD_SP)
+        world_enter_async(&world, kind, stale);
+    else
+        world_enter(&world, kind);
+    world.regs.r[arch->fp] = fp | WORLD_TAG;
+    if (interrupted) {
+        world_enter(&world, interrupted == 1 ? TRAMPOLINE : SIGTRAMP);
+        if (interrupted == 2)
+            world_poke(&world, world.regs.r[arch->fp] - 8, stale);
+        world_enter(&world, RECORD);
+        world_poke(&world, world.regs.r[arch->fp] - 8, stale);
+    }
+    world.frame[at].context = 0;
+    expect_all(&world);
+    expect_end(FW_END_ROOT, at + (interrupted ? 3 : 1));
+    world_destroy(&world);
+}
+
 static void tagged_frame_pointer_register(void **state)
 {
     (void)state;
     static const enum kind kinds[] = {ENTRY, RECORD_SP, FRAMELESS};
     for (unsigned a = 0; a < ARCHS; a++) {
         for (unsigned k = 0; k < 3; k++) {
-            for (unsigned interrupted = 0; interrupted < 2; interrupted++) {
-                const bool has_lr = archs[a]->lr != ARCH_NO_REG;
-                if (interrupted && kinds[k] == ENTRY && has_lr)
-                    continue; /* the made-up trampoline saves no link register */
-                create(archs[a], k);
-                const uint64_t stale = world_chain(&world, 3);
-                enter_executor();
-                const uint64_t fp = world.regs.r[archs[a]->fp];
-                if (kinds[k] == RECORD_SP)
-                    world_enter_async(&world, kinds[k], stale);
-                else
-                    world_enter(&world, kinds[k]);
-                world.regs.r[archs[a]->fp] = fp | WORLD_TAG;
-                if (interrupted) {
-                    world_enter(&world, TRAMPOLINE);
-                    world_enter(&world, RECORD);
-                }
-                world.frame[3].context = 0;
-                expect_all(&world);
-                expect_end(FW_END_ROOT, interrupted ? 6 : 4);
-                world_destroy(&world);
+            for (unsigned interrupted = 0; interrupted < 3; interrupted++) {
+                /* The made-up trampolines save no link register. */
+                if (interrupted && kinds[k] == ENTRY && archs[a]->lr != ARCH_NO_REG)
+                    continue;
+                stop_with_tagged_register(archs[a], kinds[k], interrupted, false);
+                stop_with_tagged_register(archs[a], kinds[k], interrupted, true);
             }
         }
+    }
+}
+
+/* The chain of frame records goes outwards, whatever the tag does to the comparison. */
+static void record_that_leads_back(void **state)
+{
+    (void)state;
+    for (unsigned a = 0; a < ARCHS; a++) {
+        create(archs[a], a);
+        enter_executor();
+        world_enter_async(&world, NO_TABLE, 0);
+        const uint64_t fp = world.regs.r[archs[a]->fp];
+        world_enter(&world, FRAMELESS);
+        expect_all(&world);
+        world_poke(&world, fp, WORLD_TAG | (fp - 64));
+        expect_end(FW_END_NO_INFO, 2);
+        world_destroy(&world);
     }
 }
 
@@ -485,16 +517,17 @@ static void random_stack(uint64_t seed, enum kind innermost, bool by_register)
     world_chain(&world, (size_t)world_random(&world, 3)); /* of other tasks */
     const size_t depth = 1 + (size_t)world_random(&world, 30);
     static const enum kind kinds[] = {RECORD,      RECORD_SP,  FRAMELESS, FRAMELESS,
-                                      BY_REGISTER, TRAMPOLINE, NO_TABLE};
+                                      BY_REGISTER, TRAMPOLINE, SIGTRAMP,  NO_TABLE};
+    static const enum kind async_kinds[] = {RECORD, RECORD_SP, NO_TABLE};
     enum kind kind = TRAMPOLINE; /* which calls no async function, and is called by somebody */
     world_enter(&world, RECORD);
     for (size_t i = 0; i < depth; i++) {
-        if (kind != TRAMPOLINE && world_random(&world, 6) == 0) {
-            world_enter_async(&world, world_random(&world, 2) ? RECORD : RECORD_SP,
+        if (kind != TRAMPOLINE && kind != SIGTRAMP && world_random(&world, 6) == 0) {
+            world_enter_async(&world, async_kinds[world_random(&world, by_register ? 2 : 3)],
                               world_chain(&world, (size_t)world_random(&world, 12)));
             continue;
         }
-        kind = kinds[world_random(&world, 7)];
+        kind = kinds[world_random(&world, 8)];
         if ((kind == BY_REGISTER && !by_register) || (kind == NO_TABLE && by_register))
             kind = FRAMELESS;
         world_enter(&world, kind);
@@ -524,6 +557,7 @@ int main(void)
         cmocka_unit_test(only_the_first_async_frame_counts),
         cmocka_unit_test(record_without_context),
         cmocka_unit_test(tagged_frame_pointer_register),
+        cmocka_unit_test(record_that_leads_back),
         cmocka_unit_test(each_instruction_of_a_function),
         cmocka_unit_test(only_in_spaces_that_say_so),
         cmocka_unit_test(broken_chains_say_why),

@@ -46,6 +46,11 @@ static struct numbers numbers_of(const struct arch *arch)
     return arch == &arch_x86_64 ? (struct numbers){7, 6, 16, 3} : (struct numbers){31, 29, 30, 19};
 }
 
+static bool is_trampoline(enum kind kind)
+{
+    return kind == TRAMPOLINE || kind == SIGTRAMP;
+}
+
 static void put_tables(struct world *w, struct bytes *tables)
 {
     const struct numbers n = numbers_of(w->arch);
@@ -67,10 +72,11 @@ static void put_tables(struct world *w, struct bytes *tables)
         [FRAMELESS] = PROGRAM(0x0e, WORLD_SP_FRAME, ra, 1),
         [BY_REGISTER] = PROGRAM(0x0c, n.other, 32, ra, 1, other, 3),
         [TRAMPOLINE] = PROGRAM(0x0e, WORLD_SP_FRAME, ra, 1, fp, 2, other, 3),
+        [SIGTRAMP] = PROGRAM(0x0c, n.fp, 16, ra, 1, fp, 2),
         [ENTRY] = pushes ? PROGRAM(0x0e, 8, ra, 1) : PROGRAM(0x0e, 0),
     };
     for (unsigned k = 0; k < NO_TABLE; k++) {
-        const bool signal = k == TRAMPOLINE;
+        const bool signal = is_trampoline((enum kind)k);
         put_fde(tables, signal ? &signal_form : &form, signal ? signal_cie : cie,
                 WORLD_CODE + k * WORLD_KIND_CODE, WORLD_KIND_CODE, programs[k]);
     }
@@ -219,6 +225,7 @@ static void enter(struct world *w, enum kind kind, bool is_async, uint64_t conte
     }
     switch (kind) {
     case RECORD:
+    case SIGTRAMP:
     case NO_TABLE: sp = cfa - 32 - 8 * world_random(w, 8); /* fallthrough */
     case RECORD_SP:
         world_poke(w, cfa - 16, fp);
@@ -248,9 +255,9 @@ static void enter(struct world *w, enum kind kind, bool is_async, uint64_t conte
     w->frame[w->frame_count].pc = r[arch->pc];
     w->frame[w->frame_count].context = context;
     w->frame[w->frame_count].is_async = is_async;
-    w->frame[w->frame_count].is_signal = kind == TRAMPOLINE;
-    w->frame[w->frame_count].exact = kind == TRAMPOLINE;
-    if (kind == TRAMPOLINE && w->frame_count > 0)
+    w->frame[w->frame_count].is_signal = is_trampoline(kind);
+    w->frame[w->frame_count].exact = is_trampoline(kind);
+    if (is_trampoline(kind) && w->frame_count > 0)
         w->frame[w->frame_count - 1].exact = true;
     w->frame_count++;
     w->memory.range[1] =

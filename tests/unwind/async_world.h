@@ -17,6 +17,7 @@ enum kind {
     FRAMELESS,   /* no record, fp is the caller's */
     BY_REGISTER, /* no record; the table counts from a register that only the whole mode carries */
     TRAMPOLINE, /* called by the kernel: the next frame is exact and has the fp it was saved with */
+    SIGTRAMP,   /* the same, and keeps a frame record */
     ENTRY,      /* nothing is pushed yet (innermost only) */
     NO_TABLE,   /* keeps a frame record, has no table */
     KINDS,
