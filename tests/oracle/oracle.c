@@ -239,9 +239,13 @@ static void report(struct oracle *o, double took)
 {
     misses_settle(&o->misses, &o->images, NULL, 0);
     misses_settle(&o->peer_misses, &o->images, NULL, 0);
-    printf("%s: %lu instructions, %lu compared, %lu exact: %.4f %%\n", o->settings.program[0],
-           (unsigned long)o->instructions, (unsigned long)o->compared,
-           (unsigned long)(o->compared - o->misses.total), share(o, &o->misses));
+    char **last = o->settings.program;
+    while (o->settings.macho && last[1])
+        last++; /* the loader's argument */
+    printf("%s: %lu instructions, %lu compared, %lu exact: %.4f %%, %lu gave up, %lu wrong\n",
+           *last, (unsigned long)o->instructions, (unsigned long)o->compared,
+           (unsigned long)(o->compared - o->misses.total), share(o, &o->misses),
+           (unsigned long)o->misses.gave_up, (unsigned long)(o->misses.total - o->misses.gave_up));
     printf("  deepest %zu frames, %lu stacks, %lu frames left without a return, %lu instructions "
            "between two stacks, %lu ahead of a jump, %.0f instructions/s\n",
            o->deepest, (unsigned long)o->shadows.count, (unsigned long)o->shadows.dropped,

@@ -56,13 +56,13 @@ NOINLINE static long even(long n)
 }
 
 /* One function for each number of callee-saved registers. */
-#define KEEP1 long a = leaf(n, 1);
-#define KEEP2 KEEP1 long b = leaf(n, 2);
-#define KEEP3 KEEP2 long c = leaf(n, 3);
-#define KEEP4 KEEP3 long d = leaf(n, 4);
-#define KEEP5 KEEP4 long e = leaf(n, 5);
-#define KEEP6 KEEP5 long f = leaf(n, 6);
-#define KEEP9 KEEP6 long g = leaf(n, 7), h = leaf(n, 8), i = leaf(n, 9);
+#define KEEP1  long a = leaf(n, 1);
+#define KEEP2  KEEP1 long b = leaf(n, 2);
+#define KEEP3  KEEP2 long c = leaf(n, 3);
+#define KEEP4  KEEP3 long d = leaf(n, 4);
+#define KEEP5  KEEP4 long e = leaf(n, 5);
+#define KEEP6  KEEP5 long f = leaf(n, 6);
+#define KEEP9  KEEP6 long g = leaf(n, 7), h = leaf(n, 8), i = leaf(n, 9);
 #define KEEP12 KEEP9 long j = leaf(n, 10), k = leaf(n, 11), l = leaf(n, 12);
 NOINLINE static long keeping_1(long n)
 {

@@ -11,7 +11,7 @@ void frames_leave(long n) __attribute__((noreturn));
 long frames_bare(long n);        /* recursive, without a frame pointer */
 long frames_bare_framed(long n); /* with one */
 long frames_bare_saving(long n, long (*function)(long, long)); /* saves callee-saved registers */
-long frames_system(void);        /* a system call that fails */
+long frames_system(void);                                      /* a system call that fails */
 
 /* frames_library.c: in another image. */
 long frames_leaf(long a, long b);
