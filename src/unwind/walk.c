@@ -262,12 +262,13 @@ static enum unwind_status quick_step_rule(const struct walk_space *space,
     const unsigned word = space->arch->register_size;
     const bool has_lr = space->arch->lr != ARCH_NO_REG;
     uint64_t base = rule_kind(rule) == RULE_SP ? at->sp : at->fp;
-    uint64_t cfa = base + rule_cfa_words(rule) * word;
+    const uint64_t mask = space->arch->pointer_mask; /* fp may be wider, on arm64_32 */
+    uint64_t cfa = (base + rule_cfa_words(rule) * word) & mask;
     int64_t ra_words = rule_ra_words(rule), fp_words = rule_fp_words(rule);
     uint64_t ra = at->lr;
     if (ra_words == 0 && !at->lr_known)
         return UNWIND_NEEDS_REGS;
-    if (ra_words != 0 && !memory_word(memory, cfa + (uint64_t)ra_words * word, word, &ra))
+    if (ra_words != 0 && !memory_word(memory, (cfa + (uint64_t)ra_words * word) & mask, word, &ra))
         return UNWIND_BAD_MEMORY;
     ra = step_code_address(space, ra);
     if (ra_words == 0 && !at->exact && ra == at->pc)
@@ -275,7 +276,8 @@ static enum unwind_status quick_step_rule(const struct walk_space *space,
     if (cfa < at->sp || (cfa == at->sp && !(ra_words == 0 && at->exact)))
         return UNWIND_LOOP;
     if (fp_words) {
-        at->fp_known = memory_word(memory, cfa + (uint64_t)fp_words * word, word, &at->fp);
+        const uint64_t fp_at = (cfa + (uint64_t)fp_words * word) & mask;
+        at->fp_known = memory_word(memory, fp_at, word, &at->fp);
         at->fp = step_frame_pointer(space, at->fp);
     }
     at->sp = cfa;
