@@ -5,7 +5,7 @@ __attribute__((swiftasynccall, noinline)) static void
 async_function(void (*body)(void *), void *argument,
                __attribute__((swift_async_context)) const void *context)
 {
-    (void)context;
+    __asm__ volatile("" ::"r"(context)); /* or nobody would pass it */
     body(argument);
     __asm__ volatile("" ::: "memory"); /* no tail call */
 }
