@@ -34,7 +34,8 @@ extern const char async_function[], async_begins[], async_ends[], async_function
         __asm__ volatile("" ::"i"(n));                                                             \
     }
 WAITING(0)
-WAITING(1) WAITING(2) WAITING(3) WAITING(4)
+WAITING(1)
+WAITING(2) WAITING(3) WAITING(4)
 
     static void (*const waiting[CONTEXTS])(void) = {waiting_0, waiting_1, waiting_2, waiting_3,
                                                     waiting_4};

@@ -181,7 +181,7 @@ uint64_t world_chain(struct world *w, size_t count)
 {
     uint64_t context = 0;
     while (count--)
-        context = world_context(w, context, world_code(w, world_random(w, KINDS)));
+        context = world_context(w, context, world_code(w, (enum kind)world_random(w, KINDS)));
     return context;
 }
 
