@@ -22,9 +22,7 @@ static void reset(uint32_t capacity, uint32_t tail)
     stack = (struct fw_stack){.frames = frames, .capacity = capacity, .tail = tail};
 }
 
-#define IN(i, name)                                                                                \
-    (frames[i].address - 1 >= (uintptr_t)__start_known_##name &&                                   \
-     frames[i].address - 1 < (uintptr_t)__stop_known_##name)
+#define IN(i, name) ADDRESS_IN(frames[i].address - 1, name)
 
 /* Code that a just-in-time compiler could have written: keeps a frame record, calls its argument.
  */
@@ -266,15 +264,30 @@ copy_words(uint8_t *to, const volatile void *from, size_t size)
         to[i] = ((const volatile uint8_t *)from)[i];
 }
 
-KNOWN(copies) static void copies(char *base)
+static char *victim_base;
+
+static void copy_from_context(int signal, siginfo_t *info, void *context)
 {
-    ucontext_t context;
-    getcontext(&context);
-    self_context_regs(&context, &victim.regs);
+    (void)signal, (void)info;
+    self_context_regs(context, &victim.regs);
     victim.sp = victim.regs.r[ARCH_NATIVE.sp];
-    victim.size = (size_t)((uintptr_t)base - victim.sp);
+    victim.size = (size_t)((uintptr_t)victim_base - victim.sp);
     assert_true(victim.size < COPY);
     copy_words(victim.whole, (const void *)(uintptr_t)victim.sp, victim.size);
+}
+
+KNOWN(copies) static void copies(char *base)
+{
+    victim_base = base;
+#if defined(__APPLE__) /* which has no getcontext any more */
+    struct sigaction action = {.sa_sigaction = copy_from_context, .sa_flags = SA_SIGINFO};
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    pthread_kill(pthread_self(), SIGUSR1);
+#else
+    ucontext_t context;
+    getcontext(&context);
+    copy_from_context(0, NULL, &context);
+#endif
     NOT_A_TAIL_CALL();
 }
 
