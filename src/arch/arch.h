@@ -76,13 +76,11 @@ const struct arch *arch_of_elf(uint16_t e_machine);
 #error "Framewalk does not know this architecture"
 #endif
 
-/* A saved register of this code, and its bytes: wider than a pointer on arm64_32. */
+/* A saved register of this code: wider than a pointer on arm64_32. */
 #if defined(__aarch64__) || defined(__x86_64__)
-#define ARCH_NATIVE_WORD          uint64_t
-#define ARCH_NATIVE_REGISTER_SIZE 8
+#define ARCH_NATIVE_WORD uint64_t
 #else
-#define ARCH_NATIVE_WORD          uint32_t
-#define ARCH_NATIVE_REGISTER_SIZE 4
+#define ARCH_NATIVE_WORD uint32_t
 #endif
 
 /* A thread state. Bit i of `known` says that r[i] holds a value; other r[i] are zero. */

@@ -495,7 +495,7 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
     bool native = arch == &ARCH_NATIVE && space->swift_async == SELF_SWIFT_ASYNC &&
                   memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
     if (native) { /* make them constants */
-        terms.word = ARCH_NATIVE_REGISTER_SIZE;
+        terms.word = sizeof(ARCH_NATIVE_WORD);
         terms.swift_async = SELF_SWIFT_ASYNC;
         terms.has_lr = ARCH_NATIVE_HAS_LR;
         terms.direct = true;

@@ -86,7 +86,10 @@ uint32_t shim_mach_host_self(void)
     return PORT_HOST;
 }
 
-static int change_refs(uint32_t name, int delta, bool dead_name)
+/* right: MACH_PORT_RIGHT_SEND or _DEAD_NAME, or ANY_RIGHT for whichever the name has. */
+enum { ANY_RIGHT = 99 };
+
+static int change_refs(uint32_t name, int delta, uint32_t right)
 {
     if (name == PORT_TASK || (name >= SEMAPHORE_FIRST && (name & 0xff) == 3))
         return KERN_SUCCESS;
@@ -96,7 +99,8 @@ static int change_refs(uint32_t name, int delta, bool dead_name)
     uint32_t *rights = name == PORT_HOST ? &host_rights : thread ? &thread->rights : NULL;
     if (!rights || (thread && thread->dead && thread->rights == 0)) {
         result = KERN_INVALID_NAME;
-    } else if (thread && thread->dead != dead_name) {
+    } else if (thread && right != ANY_RIGHT &&
+               thread->dead != (right == MACH_PORT_RIGHT_DEAD_NAME)) {
         result = KERN_INVALID_RIGHT;
     } else if (delta < 0 && *rights < (uint32_t)-delta) {
         unlock();
@@ -116,11 +120,7 @@ int shim_mach_port_deallocate(uint32_t task, uint32_t name)
     INJECT(mach_port_deallocate);
     if (task != PORT_TASK)
         return MACH_SEND_INVALID_DEST;
-    lock();
-    const struct thread *thread = by_port(name);
-    const bool dead = thread && thread->dead;
-    unlock();
-    return change_refs(name, -1, dead);
+    return change_refs(name, -1, ANY_RIGHT);
 }
 
 int shim_mach_port_mod_refs(uint32_t task, uint32_t name, uint32_t right, int delta)
@@ -130,7 +130,7 @@ int shim_mach_port_mod_refs(uint32_t task, uint32_t name, uint32_t right, int de
         return MACH_SEND_INVALID_DEST;
     if (right != MACH_PORT_RIGHT_SEND && right != MACH_PORT_RIGHT_DEAD_NAME)
         return KERN_INVALID_VALUE;
-    return change_refs(name, delta, right == MACH_PORT_RIGHT_DEAD_NAME);
+    return change_refs(name, delta, right);
 }
 
 int shim_mach_port_get_refs(uint32_t task, uint32_t name, uint32_t right, uint32_t *refs)
@@ -276,10 +276,8 @@ int shim_mach_vm_read_overwrite(uint32_t task, uintptr_t from, uintptr_t size, u
 }
 
 /* The first region that ends above the address, as the kernel answers. */
-static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
+static int next_region(uintptr_t *address, uintptr_t *size, int *protection, bool *shared)
 {
-    if (flavor != VM_REGION_BASIC_INFO_64 || *count < VM_REGION_BASIC_INFO_COUNT_64)
-        return KERN_INVALID_ARGUMENT;
     FILE *maps = fopen("/proc/self/maps", "r");
     int result = KERN_INVALID_ADDRESS;
     char line[512];
@@ -288,15 +286,9 @@ static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, ui
         char mode[5];
         if (sscanf(line, "%lx-%lx %4s", &low, &high, mode) != 3 || high <= *address)
             continue;
-        vm_region_basic_info_data_64_t basic = {
-            .protection = (mode[0] == 'r' ? VM_PROT_READ : 0) |
-                          (mode[1] == 'w' ? VM_PROT_WRITE : 0) |
-                          (mode[2] == 'x' ? VM_PROT_EXECUTE : 0),
-            .max_protection = VM_PROT_ALL,
-            .shared = mode[3] == 's',
-        };
-        memcpy(info, &basic, sizeof(basic));
-        *count = VM_REGION_BASIC_INFO_COUNT_64;
+        *protection = (mode[0] == 'r' ? VM_PROT_READ : 0) | (mode[1] == 'w' ? VM_PROT_WRITE : 0) |
+                      (mode[2] == 'x' ? VM_PROT_EXECUTE : 0);
+        *shared = mode[3] == 's';
         *address = low;
         *size = high - low;
         result = KERN_SUCCESS;
@@ -305,6 +297,44 @@ static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, ui
     if (maps)
         fclose(maps);
     return result;
+}
+
+static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
+{
+    if (flavor != VM_REGION_BASIC_INFO_64 || *count < VM_REGION_BASIC_INFO_COUNT_64)
+        return KERN_INVALID_ARGUMENT;
+    int protection;
+    bool shared;
+    const int result = next_region(address, size, &protection, &shared);
+    if (result != KERN_SUCCESS)
+        return result;
+    const vm_region_basic_info_data_64_t basic = {
+        .protection = protection, .max_protection = VM_PROT_ALL, .shared = shared};
+    memcpy(info, &basic, sizeof(basic));
+    *count = VM_REGION_BASIC_INFO_COUNT_64;
+    return KERN_SUCCESS;
+}
+
+/* There are no maps inside of maps here. */
+int shim_vm_region_recurse_64(uint32_t task, uintptr_t *address, uintptr_t *size, uint32_t *depth,
+                              int *info, uint32_t *count)
+{
+    INJECT(vm_region_recurse_64);
+    if (task != PORT_TASK)
+        return MACH_SEND_INVALID_DEST;
+    if (*count < VM_REGION_SUBMAP_SHORT_INFO_COUNT_64)
+        return KERN_INVALID_ARGUMENT;
+    int protection;
+    bool shared;
+    const int result = next_region(address, size, &protection, &shared);
+    if (result != KERN_SUCCESS)
+        return result;
+    const vm_region_submap_short_info_data_64_t answer = {.protection = protection,
+                                                          .max_protection = VM_PROT_ALL};
+    memcpy(info, &answer, sizeof(answer));
+    *count = VM_REGION_SUBMAP_SHORT_INFO_COUNT_64;
+    *depth = 0;
+    return KERN_SUCCESS;
 }
 
 int shim_vm_region_64(uint32_t task, uintptr_t *address, uintptr_t *size, int flavor, int *info,
