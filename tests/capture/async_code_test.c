@@ -32,13 +32,17 @@ extern const char async_function[], async_begins[], async_ends[], async_function
     static void waiting_##n(void)                                                                  \
     {                                                                                              \
         __asm__ volatile("" ::"i"(n));                                                             \
-    }
-WAITING(0)
-WAITING(1)
-WAITING(2) WAITING(3) WAITING(4)
+    }                                                                                              \
+    struct waiting_##n
 
-    static void (*const waiting[CONTEXTS])(void) = {waiting_0, waiting_1, waiting_2, waiting_3,
-                                                    waiting_4};
+WAITING(0);
+WAITING(1);
+WAITING(2);
+WAITING(3);
+WAITING(4);
+
+static void (*const waiting[CONTEXTS])(void) = {waiting_0, waiting_1, waiting_2, waiting_3,
+                                                waiting_4};
 static struct context contexts[CONTEXTS];
 
 static void make_contexts(void)
