@@ -5,7 +5,9 @@
 #include "framewalk/capture.h"
 #include "framewalk/names.h"
 #include "framewalk/process.h"
+#include "framewalk/stack_names.h"
 #include "framewalk/stack_table.h"
+#include "framewalk/text.h"
 #include "framewalk/threads.h"
 
 #endif

@@ -7,6 +7,7 @@
 #include "framewalk/names.h"
 
 #include <link.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -27,7 +28,8 @@ struct named_image {
 struct fw_names {
     struct named_image *images; /* ascending by lo */
     size_t count, capacity;
-    unsigned long long unloads; /* how many images the loader had taken away by then */
+    unsigned long long loads, unloads; /* how many images the loader had added and taken by then */
+    _Atomic uint64_t generation;
 };
 
 static void image_free(struct named_image *image)
@@ -119,8 +121,10 @@ static void read_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * no
 static int remember(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct fw_names *names = context;
-    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
+        names->loads = info->dlpi_adds;
         names->unloads = info->dlpi_subs;
+    }
     if (names->count == names->capacity) {
         size_t capacity = names->capacity ? names->capacity * 2 : 32;
         struct named_image *grown = realloc(names->images, capacity * sizeof *grown);
@@ -196,7 +200,8 @@ static void names_clear(struct fw_names *names)
     for (size_t i = 0; i < names->count; i++)
         image_free(&names->images[i]);
     free(names->images);
-    *names = (struct fw_names){NULL, 0, 0, 0};
+    names->images = NULL;
+    names->count = names->capacity = 0;
 }
 
 /* The image of `names` that is still loaded as `image`, NULL when its index has to be built. After
@@ -212,13 +217,16 @@ static struct named_image *still_loaded(const struct fw_names *names, bool unloa
 /* All that can fail comes before anything of `names` is touched. */
 fw_error fw_names_refresh(struct fw_names *names)
 {
-    struct fw_names now = {NULL, 0, 0, 0};
-    bool whole = dl_iterate_phdr(remember, &now) == 0;
+    struct fw_names now = {0};
+    bool whole = dl_iterate_phdr(remember, &now) == 0, other = false;
     if (whole)
         qsort(now.images, now.count, sizeof *now.images, by_address);
     const bool unloaded = now.unloads != names->unloads;
-    for (size_t i = 0; whole && i < now.count; i++)
-        whole = still_loaded(names, unloaded, &now.images[i]) || build_index(&now.images[i]);
+    for (size_t i = 0; whole && i < now.count; i++) {
+        bool same = still_loaded(names, unloaded, &now.images[i]) != NULL;
+        other |= !same;
+        whole = same || build_index(&now.images[i]);
+    }
     if (!whole) {
         names_clear(&now);
         return FW_ERR_MEMORY;
@@ -231,9 +239,45 @@ fw_error fw_names_refresh(struct fw_names *names)
         now.images[i] = *old;
         *old = (struct named_image){.path = path};
     }
+    other |= now.count != names->count;
     names_clear(names);
-    *names = now;
+    names->images = now.images;
+    names->count = now.count;
+    names->capacity = now.capacity;
+    names->loads = now.loads;
+    names->unloads = now.unloads;
+    if (other)
+        atomic_fetch_add_explicit(&names->generation, 1, memory_order_release);
     return FW_OK;
+}
+
+struct counted {
+    unsigned long long loads, unloads;
+    bool known;
+};
+
+/* The loader counts its images up and down: asking the first is enough. */
+static int count_changes(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct counted *counted = context;
+    counted->known = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs;
+    if (counted->known) {
+        counted->loads = info->dlpi_adds;
+        counted->unloads = info->dlpi_subs;
+    }
+    return 1;
+}
+
+bool fw_names_outdated(const struct fw_names *names)
+{
+    struct counted now = {0};
+    dl_iterate_phdr(count_changes, &now);
+    return now.known && (now.loads != names->loads || now.unloads != names->unloads);
+}
+
+uint64_t fw_names_generation(const struct fw_names *names)
+{
+    return atomic_load_explicit(&names->generation, memory_order_acquire);
 }
 
 fw_error fw_names_create(struct fw_names **names)
@@ -269,6 +313,7 @@ fw_error fw_names_lookup(const struct fw_names *names, const struct fw_frame *fr
         return FW_ERR_NOT_FOUND;
     name->image = image->path;
     name->image_offset = frame->address - image->bias;
+    name->image_base = image->lo;
     struct symbol_match match;
     if (image->symbols && symbols_lookup(image->symbols, name->image_offset - back, &match)) {
         name->function = match.name;
