@@ -46,7 +46,7 @@ struct fw_stack_names_options {
     uint8_t reserved[7]; /* zero */
 };
 
-/* FW_ERR_ARGUMENT when an option is outside what stands above. */
+/* `options` may be NULL. FW_ERR_ARGUMENT when one is outside what stands above. */
 FW_API fw_error fw_stack_names_create(struct fw_stack_names **cache,
                                       const struct fw_stack_names_options *options);
 /* All that it handed out must have been released. */

@@ -289,19 +289,23 @@ static struct fw_stack_names *make_parts(size_t memory)
 }
 
 fw_error fw_stack_names_create(struct fw_stack_names **created,
-                               const struct fw_stack_names_options *options)
+                               const struct fw_stack_names_options *given)
 {
-    if (!created || !options || options->size < sizeof *options ||
-        (options->image_count && !options->images))
+    struct fw_stack_names_options options = {.size = sizeof options};
+    if (!created || (given && given->size < sizeof options))
+        return FW_ERR_ARGUMENT;
+    if (given)
+        options = *given;
+    if (options.image_count && !options.images)
         return FW_ERR_ARGUMENT;
     *created = NULL;
-    struct fw_stack_names *cache = make_parts(options->memory ? options->memory : DEFAULT_MEMORY);
+    struct fw_stack_names *cache = make_parts(options.memory ? options.memory : DEFAULT_MEMORY);
     if (!cache)
         return FW_ERR_MEMORY;
-    cache->names = options->names;
-    cache->text = options->text;
-    if (options->images) {
-        cache->filter = image_filter_create(options->images, options->image_count);
+    cache->names = options.names;
+    cache->text = options.text;
+    if (options.images) {
+        cache->filter = image_filter_create(options.images, options.image_count);
         if (!cache->filter) {
             fw_stack_names_destroy(cache);
             return FW_ERR_MEMORY;
