@@ -10,7 +10,7 @@
 #ifndef FRAMEWALK_NAMES_H
 #define FRAMEWALK_NAMES_H
 
-#include "framewalk/stack.h"
+#include "stack.h"
 
 #include <stdbool.h>
 

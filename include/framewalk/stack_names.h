@@ -24,7 +24,7 @@
 #ifndef FRAMEWALK_STACK_NAMES_H
 #define FRAMEWALK_STACK_NAMES_H
 
-#include "framewalk/names.h"
+#include "names.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -30,7 +30,7 @@
 #ifndef FRAMEWALK_TEXT_H
 #define FRAMEWALK_TEXT_H
 
-#include "framewalk/threads.h"
+#include "threads.h"
 
 #ifdef __cplusplus
 extern "C" {
