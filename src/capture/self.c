@@ -9,6 +9,7 @@
 #include "framewalk/capture.h"
 #include "os/self_context.h"
 #include "os/self_stack.h"
+#include "unwind/async.h"
 #include "unwind/rule.h"
 
 enum { CACHE_BITS = 13 };
@@ -24,7 +25,9 @@ void self_space(struct self_images *images, struct walk_space *space)
                                  .context = images,
                                  .cache = &cache,
                                  .pac_mask = self_pac_mask(),
-                                 .is_code = self_images_is_code};
+                                 .is_code = self_images_is_code,
+                                 .swift_async = SELF_SWIFT_ASYNC,
+                                 .async_word = sizeof(void *)};
 }
 
 static void walk_self(struct fw_stack *stack, const struct regs *regs,

@@ -47,7 +47,8 @@ uint64_t fw_stack_id(const struct fw_frame *frames, size_t count)
 {
     uint64_t id = STACK_ID_START;
     for (size_t i = 0; i < count; i++)
-        id = stack_id_step(id, frames[i].address);
+        id = frames[i].flags & FW_FRAME_ASYNC ? stack_id_async_step(id, frames[i].address)
+                                              : stack_id_step(id, frames[i].address);
     return id;
 }
 

@@ -343,6 +343,7 @@ enum unwind_status step_without_info(const struct walk_space *space, const struc
     if (!memory_word(memory, fp, word, &next_fp) || !memory_word(memory, fp + word, word, &ra))
         return UNWIND_NO_INFO;
     ra = step_code_address(space, ra);
+    next_fp = step_frame_pointer(space, next_fp);
     if ((next_fp && next_fp <= fp) || !step_is_code(space, ra - 1) ||
         !behind_call(space, memory, ra))
         return UNWIND_NO_INFO;
@@ -365,8 +366,11 @@ enum unwind_status walk_step(const struct walk_space *space, const struct memory
     if (status == UNWIND_OK) {
         *method = row.method;
         *signal_frame = row.signal_frame;
-        return step_apply(space, memory, &row, exact, regs);
+        status = step_apply(space, memory, &row, exact, regs);
+    } else if (status == UNWIND_NO_INFO) {
+        status = step_without_info(space, memory, exact, regs, method);
     }
-    return status == UNWIND_NO_INFO ? step_without_info(space, memory, exact, regs, method)
-                                    : status;
+    const unsigned fp = space->arch->fp;
+    regs->r[fp] = step_frame_pointer(space, regs->r[fp]);
+    return status;
 }

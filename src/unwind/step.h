@@ -6,6 +6,7 @@
 #ifndef UNWIND_STEP_H
 #define UNWIND_STEP_H
 
+#include "unwind/async.h"
 #include "unwind/walk.h"
 
 /* The row for a runtime address of kind `exact`, from the first source that knows it. */
@@ -31,6 +32,13 @@ static inline uint64_t step_code_address(const struct walk_space *space, uint64_
 {
     value &= space->arch->pointer_mask & ~space->pac_mask;
     return space->arch->id == ARCH_ARM ? value & ~(uint64_t)1 : value;
+}
+
+/* A frame pointer as an address: what a record or a prologue of an async function holds is tagged.
+ */
+static inline uint64_t step_frame_pointer(const struct walk_space *space, uint64_t value)
+{
+    return space->swift_async ? async_untag(value) : value;
 }
 
 #endif

@@ -11,6 +11,10 @@
  * Invariant: every step but one over a signal frame moves sp outwards (or takes the innermost
  * frame's return address from the link register), so a walk ends; signal frames and frames are
  * counted besides.
+ *
+ * Where the space has Swift async functions, the walk leaves the stack at the first one for the
+ * chain of its contexts (async.h). Tags are taken off frame pointers after each step, so both modes
+ * see addresses only.
  */
 #include "unwind/walk.h"
 
@@ -78,6 +82,19 @@ static inline bool output_frame(struct output *out, uint64_t address, bool exact
     return true;
 }
 
+/* A suspended async function, which will go on at `address`. */
+static bool output_async(struct output *out, uint64_t address)
+{
+    uint64_t id = out->id;
+    if (!output_frame(out, address + (out->addresses != NULL), true, FW_METHOD_ASYNC))
+        return false;
+    if (out->last) {
+        out->last->flags = FW_FRAME_ASYNC;
+        out->id = stack_id_async_step(id, address);
+    }
+    return true;
+}
+
 /* The frame stored last turned out to be a signal trampoline: its address is where it begins, no
  * call. */
 static void output_mark_signal(struct output *out)
@@ -139,6 +156,38 @@ static bool is_frame(const struct walk_space *space, const struct memory *memory
            step_find_row(space, memory, address, false, &row) == UNWIND_OK;
 }
 
+/* After a step from a frame with the frame pointer `fp`, which was no signal's: whether its record
+ * is that of an async function. It is while fp points to it; in the prologue and epilogue it does
+ * not. */
+static bool left_async(const struct walk_space *space, const struct memory *memory, uint64_t fp,
+                       uint64_t caller_fp, struct async_chain *chain)
+{
+    const struct arch *arch = space->arch;
+    const uint8_t word = space->async_word ? space->async_word : arch->pointer_size;
+    uint64_t saved;
+    return memory_word(memory, fp, arch->pointer_size, &saved) && async_is_tagged(saved) &&
+           async_untag(saved) == caller_fp && caller_fp != fp &&
+           async_begin(chain, memory, fp, word, arch->pointer_mask & ~space->pac_mask);
+}
+
+/* The rest of a walk, at the most `most` frames. */
+static __attribute__((noinline)) enum unwind_status async_walk(const struct walk_space *space,
+                                                               const struct memory *memory,
+                                                               struct async_chain *chain,
+                                                               uint64_t most, struct output *out)
+{
+    for (uint64_t walked = 0;; walked++) {
+        uint64_t resume;
+        enum unwind_status status = async_next(chain, memory, &resume);
+        if (status != UNWIND_OK)
+            return status;
+        if (!step_is_code(space, resume))
+            return UNWIND_NOT_CODE;
+        if (walked == most || !output_async(out, resume))
+            return UNWIND_OK;
+    }
+}
+
 /* A walk under way in quick mode. */
 struct quick {
     uint64_t pc, sp, fp, lr;
@@ -195,6 +244,7 @@ static __attribute__((noinline)) enum unwind_status quick_step_slow(const struct
     if (signal_frame && ++at->signal_frames > MAX_SIGNAL_FRAMES)
         return UNWIND_LOOP;
     quick_from_regs(space->arch, &regs, at);
+    at->fp = step_frame_pointer(space, at->fp);
     at->exact = signal_frame;
     return UNWIND_OK;
 }
@@ -219,8 +269,10 @@ static enum unwind_status quick_step_rule(const struct walk_space *space,
         return UNWIND_BAD_INFO;
     if (cfa < at->sp || (cfa == at->sp && !(ra_words == 0 && at->exact)))
         return UNWIND_LOOP;
-    if (fp_words)
+    if (fp_words) {
         at->fp_known = memory_word(memory, cfa + (uint64_t)fp_words * word, word, &at->fp);
+        at->fp = step_frame_pointer(space, at->fp);
+    }
     at->sp = cfa;
     at->pc = ra;
     at->lr = ra;
@@ -248,6 +300,7 @@ struct quick_terms {
     bool has_lr;
     bool direct;        /* the near range lies at its own addresses */
     bool addresses;     /* bare addresses are asked for */
+    bool swift_async;   /* a saved frame pointer may be tagged */
     uint64_t code_mask; /* bits that a code address keeps */
 };
 
@@ -316,6 +369,8 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
             break;
         if (__builtin_expect(fp_words && fp_at - near.lo >= span, 0))
             break;
+        if (terms.swift_async && fp_words && async_is_tagged(near_word(&near, fp_at, terms)))
+            break;
         uint64_t ra = near_word(&near, ra_at, terms) & terms.code_mask;
         if (terms.addresses) {
             *address++ = (void *)(uintptr_t)pc;
@@ -362,9 +417,15 @@ quick_walk(const struct walk_space *space, const struct memory *memory, struct q
             return UNWIND_NOT_CODE;
         if (walked >= max_walk || !output_frame(out, at->pc, at->exact, at->method))
             break;
+        const uint64_t fp = at->fp;
+        const bool fp_known = at->fp_known;
         enum unwind_status status = quick_step(space, memory, at, out);
         if (status != UNWIND_OK)
             return status;
+        struct async_chain chain;
+        if (terms.swift_async && fp_known && !at->exact &&
+            left_async(space, memory, fp, at->fp, &chain))
+            return async_walk(space, memory, &chain, max_walk - walked - 1, out);
         if (at->pc == 0 && !at->exact)
             return UNWIND_ROOT;
     }
@@ -384,6 +445,8 @@ static enum unwind_status whole_walk(const struct walk_space *space, const struc
             return UNWIND_NOT_CODE;
         if (walked == max_walk || !output_frame(out, regs.r[arch->pc], exact, method))
             return UNWIND_OK;
+        const uint64_t fp = regs.r[arch->fp];
+        const bool fp_known = regs_has(&regs, arch->fp);
         enum unwind_status status = walk_step(space, memory, exact, &regs, &method, &signal_frame);
         if (signal_frame)
             output_mark_signal(out);
@@ -392,6 +455,10 @@ static enum unwind_status whole_walk(const struct walk_space *space, const struc
         if (signal_frame && ++signal_frames > MAX_SIGNAL_FRAMES)
             return UNWIND_LOOP;
         exact = signal_frame;
+        struct async_chain chain;
+        if (space->swift_async && fp_known && !exact &&
+            left_async(space, memory, fp, regs.r[arch->fp], &chain))
+            return async_walk(space, memory, &chain, max_walk - walked - 1, out);
         if (regs.r[arch->pc] == 0 && !exact)
             return UNWIND_ROOT;
     }
@@ -409,17 +476,20 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
     struct quick at = {.exact = exact, .method = FW_METHOD_REGISTERS};
     quick_from_regs(arch, regs, &at);
     at.pc = step_code_address(space, at.pc);
+    at.fp = step_frame_pointer(space, at.fp);
 
     struct output out = output_begin(stack, options);
     enum unwind_status status;
     struct quick_terms terms = {.word = arch->pointer_size,
                                 .has_lr = arch->lr != ARCH_NO_REG,
                                 .addresses = out.addresses != NULL,
+                                .swift_async = space->swift_async,
                                 .code_mask = step_code_address(space, UINT64_MAX)};
-    bool native = arch == &ARCH_NATIVE &&
+    bool native = arch == &ARCH_NATIVE && space->swift_async == SELF_SWIFT_ASYNC &&
                   memory->range[0].bytes == (const uint8_t *)(uintptr_t)memory->range[0].lo;
     if (native) { /* make them constants */
-        terms.word = sizeof(void *);
+        terms.word = sizeof(ARCH_NATIVE_WORD);
+        terms.swift_async = SELF_SWIFT_ASYNC;
         terms.has_lr = ARCH_NATIVE_HAS_LR;
         terms.direct = true;
         if (!ARCH_NATIVE_HAS_LR)
@@ -434,6 +504,7 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
     if (status == UNWIND_NEEDS_REGS) {
         struct regs whole = *regs;
         regs_set(&whole, arch->pc, step_code_address(space, regs->r[arch->pc]));
+        whole.r[arch->fp] = step_frame_pointer(space, whole.r[arch->fp]);
         out = output_begin(stack, options);
         status = whole_walk(space, memory, whole, exact, max_walk, &out);
     }

@@ -27,13 +27,20 @@ struct walk_space {
     /* Optional: is this runtime address inside executable memory? Without it, addresses outside all
      * images are not trusted in frame-pointer steps. */
     bool (*is_code)(void *context, uint64_t address);
+    /* Code of this space may be Swift for Apple platforms: a frame record whose saved frame pointer
+     * is tagged belongs to an async function, and the contexts behind it (async.h) replace the
+     * frames of its executor. `memory` must be able to read the contexts. */
+    bool swift_async;
+    uint8_t async_word; /* bytes of a pointer in such a context: 0 for arch->pointer_size */
 };
 
 struct walk_options {
     uint32_t
         skip; /* innermost frames not to store (they still count for nothing, not even the id) */
     uint32_t max_walk; /* frames walked at the most, whatever the buffer: 0 = 1,048,576 */
-    void **addresses;  /* optional: bare addresses go here instead of stack->frames */
+    void **addresses;  /* optional: bare addresses go here instead of stack->frames; those of async
+                          frames are one byte higher, so that address - 1 lies inside as it does for
+                          the others */
     bool exact_first;  /* the first pc is exact (a stopped thread); false: it is a return address */
 };
 
