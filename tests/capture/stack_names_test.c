@@ -433,33 +433,36 @@ static void *asks(void *context)
 static void many_threads(void **state)
 {
     (void)state;
-    struct fw_names *names;
-    assert_int_equal(fw_names_create(&names), FW_OK);
-    struct crowd crowd = {.cache = create((struct fw_stack_names_options){
-                              .names = names, .memory = 300000, .text = true})};
-    const uint64_t empty = count(crowd.cache).bytes;
-    pthread_t threads[6];
-    for (int i = 0; i < 6; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, asks, &crowd), 0);
-    for (int i = 0; i < 40; i++) {
-        module_call call;
-        void *module = load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
-        uint64_t asked = crowd.asked;
-        assert_int_equal(fw_stack_names_refresh(crowd.cache), FW_OK);
-        while (crowd.asked < asked + 100)
-            ;
-        dlclose(module);
+    for (int shared = 0; shared < 2; shared++) {
+        struct fw_names *names = NULL;
+        if (!shared)
+            assert_int_equal(fw_names_create(&names), FW_OK);
+        struct crowd crowd = {.cache = create((struct fw_stack_names_options){
+                                  .names = names, .memory = 300000, .text = true})};
+        const uint64_t empty = count(crowd.cache).bytes;
+        pthread_t threads[6];
+        for (int i = 0; i < 6; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, asks, &crowd), 0);
+        for (int i = 0; i < 30; i++) {
+            module_call call;
+            void *module = load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
+            uint64_t asked = crowd.asked;
+            assert_int_equal(fw_stack_names_refresh(crowd.cache), FW_OK);
+            while (crowd.asked < asked + 100)
+                ;
+            dlclose(module);
+        }
+        crowd.enough = true;
+        for (int i = 0; i < 6; i++)
+            pthread_join(threads[i], NULL);
+        assert_false(crowd.wrong);
+        struct fw_stack_names_counters counters = count(crowd.cache);
+        assert_int_equal(counters.hits + counters.misses, crowd.asked);
+        assert_true(counters.hits > 0 && counters.outdated > 0);
+        assert_true(counters.bytes <= empty + 300000);
+        fw_stack_names_destroy(crowd.cache);
+        fw_names_destroy(names);
     }
-    crowd.enough = true;
-    for (int i = 0; i < 6; i++)
-        pthread_join(threads[i], NULL);
-    assert_false(crowd.wrong);
-    struct fw_stack_names_counters counters = count(crowd.cache);
-    assert_int_equal(counters.hits + counters.misses, crowd.asked);
-    assert_true(counters.hits > 0 && counters.outdated > 0);
-    assert_true(counters.bytes <= empty + 300000);
-    fw_stack_names_destroy(crowd.cache);
-    fw_names_destroy(names);
 }
 
 static void arguments(void **state)
