@@ -22,20 +22,31 @@ git ls-files --cached --others --exclude-standard | LC_ALL=C sort >"$work/files"
     echo "wanted packaging/apple/PrivacyInfo.xcprivacy"
     echo "wanted Package.swift"
     sed 's/^/file /' "$work/files"
-} | awk '
-    $1 == "file" && /^file include\// { next }
-    {
-        path = substr($0, index($0, " ") + 1)
+} >"$work/all"
+awk '
+    # The first folder of the path that holds nothing of the package, or the path itself.
+    function not_ours(path,   part, n, i, folder) {
         n = split(path, part, "/")
-        if ($1 == "wanted") {
-            wanted[path] = 1
-            for (folder = part[1], i = 1; i < n; folder = folder "/" part[++i]) holds[folder] = 1
-            next
+        folder = part[1]
+        for (i = 1; i < n && folder in holds; ) folder = folder "/" part[++i]
+        return folder
+    }
+    function remember(path,   part, n, i, folder) {
+        n = split(path, part, "/")
+        folder = part[1]
+        for (i = 1; i < n; ) {
+            holds[folder] = 1
+            folder = folder "/" part[++i]
         }
-        if (path in wanted || path ~ /^\./) next
-        for (folder = part[1], i = 1; i < n && folder in holds; folder = folder "/" part[++i]) ;
-        if (i < n || folder !~ /\.h$/) if (!told[folder]++) print folder
-    }' | LC_ALL=C sort >"$work/left-out"
+    }
+    { path = substr($0, index($0, " ") + 1) }
+    $1 == "wanted" { wanted[path] = 1; remember(path); next }
+    path in wanted || path ~ /^(\.|include\/)/ { next }
+    {
+        out = not_ours(path)
+        if ((out != path || path !~ /\.h$/) && !told[out]++) print out
+    }' "$work/all" >"$work/unsorted"
+LC_ALL=C sort "$work/unsorted" >"$work/left-out"
 
 # fill FILE MARK LIST BEFORE AFTER: the lines between the marks become the list.
 fill() {
