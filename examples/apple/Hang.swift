@@ -3,7 +3,7 @@
 import Foundation
 import Framewalk
 
-final class HangWatch {
+final class HangWatch: @unchecked Sendable {
     private let names: OpaquePointer
     private let patience = DispatchTimeInterval.seconds(2)
     private let betweenSamples = DispatchTimeInterval.milliseconds(50)

@@ -8,6 +8,7 @@ if [ -z "${APPLE_SDK:-}" ]; then
     echo "skip: APPLE_SDK names no SDK"
     exit 77
 fi
+# shellcheck source=tests/apple/sources.sh
 . "$root/tests/apple/sources.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -4,6 +4,7 @@
 # reason" interfaces, beside what PrivacyInfo.xcprivacy declares.
 set -eu
 clang=$1 nm=$2 root=$3
+# shellcheck source=tests/apple/sources.sh
 . "$root/tests/apple/sources.sh"
 command -v "$clang" >/dev/null || { echo "skip: $clang is not installed"; exit 77; }
 work=$(mktemp -d)
@@ -16,7 +17,7 @@ targets="x86_64-apple-macos10.14 i386-apple-macos10.13 arm64-apple-macos11 arm64
 for target in $targets; do
     compile_all "$clang" "$root" "$work/$target" -target "$target" -nostdlibinc \
         -isystem "$root/tests/machhost/include" || { echo "$target: does not compile" >&2; exit 1; }
-    echo "$target: $(ls "$work/$target" | wc -l) objects"
+    echo "$target: $(find "$work/$target" -name "*.o" | wc -l) objects"
 done
 
 # Category and its functions, as Apple's "Describing use of required reason API" lists them.

@@ -1,6 +1,6 @@
 /*
- * Names and types of Foundation and libdispatch that examples/apple/Hang.m uses, so that it is compiled where there is
- * no SDK. Facts only; with an SDK the real headers are taken (sdk_test.sh).
+ * Names and types of Foundation and libdispatch that examples/apple/Hang.m uses, so that it is
+ * compiled where there is no SDK. Facts only; with an SDK the real headers are taken (sdk_test.sh).
  */
 #ifndef TESTS_APPLE_FOUNDATION_H
 #define TESTS_APPLE_FOUNDATION_H
@@ -16,7 +16,8 @@ typedef unsigned long NSUInteger;
 @protocol NSFastEnumeration
 @end
 
-__attribute__((objc_root_class)) @interface NSObject
+__attribute__((objc_root_class))
+@interface NSObject
 + (instancetype)alloc;
 - (instancetype)init;
 @end
