@@ -6,15 +6,18 @@ add_library(framewalk_shared SHARED $<TARGET_OBJECTS:framewalk_core>)
 set_target_properties(framewalk_shared PROPERTIES
   OUTPUT_NAME framewalk EXPORT_NAME framewalk
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C)
-# What the compiler itself calls (64-bit division, personality routines on 32-bit ARM) comes along, hidden.
-target_link_options(framewalk_shared PRIVATE -static-libgcc -Wl,--exclude-libs,ALL)
-if(NOT FW_SANITIZE AND NOT FW_FUZZ) # a sanitizer's runtime lives in the executable
+if(NOT APPLE)
+  # What the compiler itself calls (64-bit division, personality routines on 32-bit ARM) comes along, hidden.
+  target_link_options(framewalk_shared PRIVATE -static-libgcc -Wl,--exclude-libs,ALL)
+endif()
+if(NOT FW_SANITIZE AND NOT FW_FUZZ AND NOT APPLE) # a sanitizer's runtime lives in the executable
   # Bound at load: a signal handler never enters the loader to resolve a symbol.
   target_link_options(framewalk_shared PRIVATE -Wl,-z,defs -Wl,-z,now)
 endif()
 
-if(FW_SANITIZE OR FW_FUZZ)
-  # Sanitizers number and register their sections by object file: left as they are.
+if(FW_SANITIZE OR FW_FUZZ OR APPLE)
+  # Sanitizers number and register their sections by object file: left as they are. Apple's linker makes
+  # hidden symbols of archives local by itself when it links an image.
   add_library(framewalk_static STATIC $<TARGET_OBJECTS:framewalk_core>)
 else()
   separate_arguments(fw_partial_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")

@@ -1,0 +1,47 @@
+#ifndef MACHHOST_ERRNO_H
+#define MACHHOST_ERRNO_H
+int *__error(void);
+#define errno        (*__error())
+#define EPERM        1
+#define ENOENT       2
+#define ESRCH        3
+#define EINTR        4
+#define EIO          5
+#define ENXIO        6
+#define E2BIG        7
+#define ENOEXEC      8
+#define EBADF        9
+#define ECHILD       10
+#define EDEADLK      11
+#define ENOMEM       12
+#define EACCES       13
+#define EFAULT       14
+#define EBUSY        16
+#define EEXIST       17
+#define EXDEV        18
+#define ENODEV       19
+#define ENOTDIR      20
+#define EISDIR       21
+#define EINVAL       22
+#define ENFILE       23
+#define EMFILE       24
+#define ENOTTY       25
+#define EFBIG        27
+#define ENOSPC       28
+#define ESPIPE       29
+#define EROFS        30
+#define EPIPE        32
+#define EDOM         33
+#define ERANGE       34
+#define EAGAIN       35
+#define EWOULDBLOCK  EAGAIN
+#define ENOTSUP      45
+#define ETIMEDOUT    60
+#define ELOOP        62
+#define ENAMETOOLONG 63
+#define ENOSYS       78
+#define EOVERFLOW    84
+#define ECANCELED    89
+#define EILSEQ       92
+#define EOPNOTSUPP   102
+#endif

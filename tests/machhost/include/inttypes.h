@@ -1,0 +1,28 @@
+#ifndef MACHHOST_INTTYPES_H
+#define MACHHOST_INTTYPES_H
+#include <stdint.h>
+#define PRId8   "hhd"
+#define PRId16  "hd"
+#define PRId32  "d"
+#define PRId64  "lld"
+#define PRIi32  "i"
+#define PRIi64  "lli"
+#define PRIu8   "hhu"
+#define PRIu16  "hu"
+#define PRIu32  "u"
+#define PRIu64  "llu"
+#define PRIx8   "hhx"
+#define PRIx16  "hx"
+#define PRIx32  "x"
+#define PRIx64  "llx"
+#define PRIX32  "X"
+#define PRIX64  "llX"
+#define PRIdPTR "ld"
+#define PRIuPTR "lu"
+#define PRIxPTR "lx"
+#define PRIdMAX "jd"
+#define PRIuMAX "ju"
+#define PRIxMAX "jx"
+#define SCNx64  "llx"
+#define SCNu64  "llu"
+#endif

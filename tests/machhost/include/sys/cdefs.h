@@ -1,0 +1,10 @@
+#ifndef MACHHOST_SYS_CDEFS_H
+#define MACHHOST_SYS_CDEFS_H
+#ifdef __cplusplus
+#define __BEGIN_DECLS extern "C" {
+#define __END_DECLS   }
+#else
+#define __BEGIN_DECLS
+#define __END_DECLS
+#endif
+#endif

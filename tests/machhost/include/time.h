@@ -1,0 +1,18 @@
+#ifndef MACHHOST_TIME_H
+#define MACHHOST_TIME_H
+#include <sys/_types.h>
+typedef enum {
+    CLOCK_REALTIME = 0,
+    CLOCK_MONOTONIC_RAW = 4,
+    CLOCK_MONOTONIC_RAW_APPROX = 5,
+    CLOCK_MONOTONIC = 6,
+    CLOCK_UPTIME_RAW = 8,
+    CLOCK_UPTIME_RAW_APPROX = 9,
+    CLOCK_PROCESS_CPUTIME_ID = 12,
+    CLOCK_THREAD_CPUTIME_ID = 16
+} clockid_t;
+int clock_gettime(clockid_t clock, struct timespec *now);
+uint64_t clock_gettime_nsec_np(clockid_t clock);
+int nanosleep(const struct timespec *span, struct timespec *left);
+time_t time(time_t *now);
+#endif

@@ -1,0 +1,4 @@
+#ifndef MACHHOST_UCONTEXT_H
+#define MACHHOST_UCONTEXT_H
+#include <sys/ucontext.h>
+#endif

@@ -1,0 +1,37 @@
+#ifndef MACHHOST_UNISTD_H
+#define MACHHOST_UNISTD_H
+#include <sys/types.h>
+#define STDIN_FILENO         0
+#define STDOUT_FILENO        1
+#define STDERR_FILENO        2
+#define F_OK                 0
+#define X_OK                 1
+#define W_OK                 2
+#define R_OK                 4
+#define SEEK_SET             0
+#define SEEK_CUR             1
+#define SEEK_END             2
+#define _SC_PAGESIZE         29
+#define _SC_NPROCESSORS_ONLN 58
+int access(const char *path, int mode);
+unsigned alarm(unsigned seconds);
+int close(int fd);
+int dup(int fd);
+int dup2(int fd, int to);
+void _exit(int status) __attribute__((noreturn));
+int getpagesize(void);
+pid_t getpid(void);
+pid_t getppid(void);
+uid_t getuid(void);
+int isatty(int fd);
+off_t lseek(int fd, off_t offset, int from);
+int pause(void);
+int pipe(int fds[2]);
+ssize_t pread(int fd, void *data, size_t size, off_t offset);
+ssize_t read(int fd, void *data, size_t size);
+unsigned sleep(unsigned seconds);
+long sysconf(int name);
+int unlink(const char *path);
+int usleep(useconds_t microseconds);
+ssize_t write(int fd, const void *data, size_t size);
+#endif
