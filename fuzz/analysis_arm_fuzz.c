@@ -7,28 +7,17 @@
  */
 #include <stdlib.h>
 
+#include "../tests/support/function_starts.h"
 #include "unwind/sources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TEXT = 0x10000 };
 
-struct range {
-    uint64_t lo, hi;
-};
-
 static void expect(bool holds)
 {
     if (!holds)
         abort();
-}
-
-static bool bounds(const struct unwind_image *image, uint64_t vaddr, uint64_t *lo, uint64_t *hi)
-{
-    const struct range *range = image->context;
-    *lo = range->lo;
-    *hi = range->hi;
-    return range->lo <= vaddr && vaddr < range->hi;
 }
 
 static void check_row(const struct unwind_image *image, const struct unwind_row *row,
@@ -46,14 +35,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t kind = reader_u8(&r), from = reader_u8(&r), length = reader_u8(&r);
     if (r.failed)
         return 0;
-    struct range function = {TEXT + 2ull * from, TEXT + 2ull * from + 4ull * length};
+    uint8_t list[20];
+    struct starts_list starts = {.bytes = list};
+    starts_add(&starts, TEXT + 2ull * from + (kind >> 2 & 1)); /* the lowest bit says Thumb */
+    starts_add(&starts, TEXT + 2ull * from + 4ull * length);
     struct unwind_image image = {
         .arch = kind & 1 ? &arch_arm : &arch_aarch64,
         .lo = TEXT,
         .hi = TEXT + reader_left(&r),
         .text = {r.pos, reader_left(&r), TEXT},
-        .function_bounds = kind & 2 ? bounds : NULL,
-        .context = &function,
+        .function_starts = {list, kind & 2 ? starts.size : 0, 0},
     };
     uint64_t hi = image.hi < TEXT + 256 ? image.hi : TEXT + 256;
     for (uint64_t at = TEXT - 4; at < hi + 4; at += 2) {

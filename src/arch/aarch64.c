@@ -26,6 +26,7 @@ const struct arch arch_aarch64 = {
     .id = ARCH_AARCH64,
     .name = "aarch64",
     .pointer_size = 8,
+    .register_size = 8,
     .reg_count = 34,
     .pc = 32,
     .sp = 31,
@@ -35,5 +36,23 @@ const struct arch arch_aarch64 = {
     .elf_machine = 183,             /* EM_AARCH64 */
     .callee_saved = 0x7ffull << 19, /* x19..x29 */
     .pointer_mask = UINT64_MAX,
+    .frame_records = true,
+    .reg_names = names,
+};
+
+const struct arch arch_arm64_32 = {
+    .id = ARCH_AARCH64,
+    .name = "arm64_32",
+    .pointer_size = 4,
+    .register_size = 8,
+    .reg_count = 34,
+    .pc = 32,
+    .sp = 31,
+    .fp = 29,
+    .lr = 30,
+    .ra_column = 30,
+    .callee_saved = 0x7ffull << 19, /* x19..x29 */
+    .pointer_mask = UINT32_MAX,
+    .frame_records = true,
     .reg_names = names,
 };

@@ -17,7 +17,7 @@ enum arch_id {
     ARCH_X86_64,  /* System V AMD64: 0 rax 1 rdx 2 rcx 3 rbx 4 rsi 5 rdi 6 rbp 7 rsp 8..15, 16 = pc
                    */
     ARCH_AARCH64, /* AAPCS64: 0..30 x0..x30, 31 sp, 32 pc, 34 RA_SIGN_STATE (kept at 33 here) */
-    ARCH_ARM,     /* AAPCS32: 0..15, 11 fp (ARM), 7 fp (Thumb), 13 sp, 14 lr, 15 pc */
+    ARCH_ARM,     /* AAPCS32: 0..15, 11 fp (ARM), 7 fp (Thumb, Apple), 13 sp, 14 lr, 15 pc */
     ARCH_I386,    /* System V i386: 0 eax 1 ecx 2 edx 3 ebx 4 esp 5 ebp 6 esi 7 edi, 8 = pc */
 };
 
@@ -29,8 +29,9 @@ enum {
 
 struct arch {
     enum arch_id id;
-    const char *name;      /* "x86_64", "aarch64", "arm", "i386" */
-    uint8_t pointer_size;  /* bytes: 4 or 8 */
+    const char *name;      /* "x86_64", "aarch64", "arm", "i386", "arm64_32" */
+    uint8_t pointer_size;  /* bytes of an address in tables and in memory: 4 or 8 */
+    uint8_t register_size; /* bytes of a saved register; more than those of a pointer on arm64_32 */
     uint8_t reg_count;     /* registers 0 .. reg_count - 1 are tracked, at most ARCH_MAX_REGS */
     uint8_t pc, sp, fp;    /* their numbers */
     uint8_t lr;            /* link register, or ARCH_NO_REG where calls push the return address */
@@ -39,10 +40,15 @@ struct arch {
     uint64_t callee_saved; /* bit per register that calls preserve (sp is not among them) */
     uint64_t pointer_mask; /* bits that an address can have before pointer authentication is
                               considered */
+    bool frame_records;    /* all code of the platform that keeps a frame pointer keeps the chain:
+                              saved fp,    return address */
     const char *const *reg_names; /* reg_count names */
 };
 
 extern const struct arch arch_x86_64, arch_aarch64, arch_arm, arch_i386;
+/* Apple's armv7 and armv7k, whose frame pointer is r7, and watchOS' arm64 with pointers of 32 bits.
+ * No ELF file is of these. */
+extern const struct arch arch_arm_apple, arch_arm64_32;
 
 /* The table for an ELF e_machine, or NULL when Framewalk does not unwind it. Async-signal-safe. */
 const struct arch *arch_of_elf(uint16_t e_machine);
@@ -53,10 +59,18 @@ const struct arch *arch_of_elf(uint16_t e_machine);
 #define ARCH_NATIVE        arch_x86_64
 #define ARCH_NATIVE_HAS_LR false
 #define ARCH_NATIVE_WORD   uint64_t
+#elif defined(__aarch64__) && defined(__APPLE__) && defined(__ILP32__)
+#define ARCH_NATIVE        arch_arm64_32
+#define ARCH_NATIVE_HAS_LR true
+#define ARCH_NATIVE_WORD   uint64_t
 #elif defined(__aarch64__)
 #define ARCH_NATIVE        arch_aarch64
 #define ARCH_NATIVE_HAS_LR true
 #define ARCH_NATIVE_WORD   uint64_t
+#elif defined(__arm__) && defined(__APPLE__)
+#define ARCH_NATIVE        arch_arm_apple
+#define ARCH_NATIVE_HAS_LR true
+#define ARCH_NATIVE_WORD   uint32_t
 #elif defined(__arm__)
 #define ARCH_NATIVE        arch_arm
 #define ARCH_NATIVE_HAS_LR true

@@ -7,6 +7,7 @@ const struct arch arch_i386 = {
     .id = ARCH_I386,
     .name = "i386",
     .pointer_size = 4,
+    .register_size = 4,
     .reg_count = 9,
     .pc = 8,
     .sp = 4,
@@ -16,5 +17,6 @@ const struct arch arch_i386 = {
     .elf_machine = 3, /* EM_386 */
     .callee_saved = 1u << 3 | 1u << 5 | 1u << 6 | 1u << 7,
     .pointer_mask = UINT32_MAX,
+    .frame_records = true,
     .reg_names = names,
 };

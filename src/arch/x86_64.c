@@ -11,6 +11,7 @@ const struct arch arch_x86_64 = {
     .id = ARCH_X86_64,
     .name = "x86_64",
     .pointer_size = 8,
+    .register_size = 8,
     .reg_count = 17,
     .pc = 16,
     .sp = 7,
@@ -20,5 +21,6 @@ const struct arch arch_x86_64 = {
     .elf_machine = 62, /* EM_X86_64 */
     .callee_saved = 1u << 3 | 1u << 6 | 0xfu << 12,
     .pointer_mask = UINT64_MAX,
+    .frame_records = true,
     .reg_names = names,
 };

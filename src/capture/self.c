@@ -39,6 +39,7 @@ static void walk_self(struct fw_stack *stack, const struct regs *regs,
     self_space(&images, &space);
     self_stack_begin(&memory, (uintptr_t)regs->r[ARCH_NATIVE.sp]);
     walk_stack(&space, &memory.memory, regs, options, stack);
+    self_images_end(&images);
 }
 
 /* Called by the assembly entries with the registers of their callers. */

@@ -13,6 +13,7 @@
 #include "framewalk/stack_names.h"
 
 #include "capture/named_stack.h"
+#include "capture/names_refresh.h"
 #include "capture/shared_names.h"
 
 #include <pthread.h>
@@ -121,12 +122,12 @@ static void forget(struct fw_stack_names *cache, struct part *part, struct named
     let_go(cache, named);
 }
 
-static void make_room(struct fw_stack_names *cache, struct part *part, size_t bytes)
+static void make_room(struct fw_stack_names *cache, struct part *part,
+                      const struct named_stack *for_this)
 {
-    const uint64_t generation = generation_now(cache);
-    while (part->hand && part->bytes + bytes > cache->part_memory) {
+    while (part->hand && part->bytes + for_this->bytes > cache->part_memory) {
         struct named_stack *named = part->hand;
-        if (named->generation != generation) {
+        if (named->generation != for_this->generation) {
             part->outdated++;
             forget(cache, part, named);
         } else if (named->used) {
@@ -179,7 +180,7 @@ static struct named_stack *keep(struct fw_stack_names *cache, struct part *part,
     }
     if (named->bytes > cache->part_memory)
         return named;
-    make_room(cache, part, named->bytes);
+    make_room(cache, part, named);
     remember(cache, part, named);
     return named;
 }
@@ -243,9 +244,15 @@ fw_error fw_stack_names_refresh(struct fw_stack_names *cache)
         shared_names_release();
         return FW_OK;
     }
-    pthread_rwlock_wrlock(&cache->names_lock);
-    fw_error error = fw_names_refresh(cache->names);
-    pthread_rwlock_unlock(&cache->names_lock);
+    struct names_list now = {0};
+    fw_error error = FW_ERR_MEMORY;
+    if (names_source_list(&now)) {
+        pthread_rwlock_wrlock(&cache->names_lock);
+        error = names_adopt(cache->names, &now);
+        pthread_rwlock_unlock(&cache->names_lock);
+    } else {
+        names_list_free(&now);
+    }
     return error;
 }
 

@@ -38,6 +38,7 @@ const struct object_format elf_format = {
     .stubs = elf_plt_stubs,
     .starts = no_starts,
     .unwind_image = elf_unwind_image,
+    .arch = elf_arch,
     .arch_name = elf_arch_name,
     .debug_section = elf_debug_section,
     .inflations = elf_inflations,

@@ -1,5 +1,5 @@
 /*
- * Names of ELF architectures, as LLVM and the kernel spell them: one machine number stands for
+ * ELF architectures, with names as LLVM and the kernel spell them: one machine number stands for
  * several, told apart by class and byte order.
  */
 #include "object/elf_internal.h"
@@ -7,6 +7,13 @@
 #ifndef EM_LOONGARCH
 #define EM_LOONGARCH 258
 #endif
+
+const struct arch *elf_arch(const struct object *object)
+{
+    const struct arch *arch = arch_of_elf(object->machine);
+    /* x32 and ILP32 have the machine number of their 64-bit sibling but other pointers. */
+    return arch && arch->pointer_size == (object->is_64 ? 8 : 4) ? arch : NULL;
+}
 
 const char *elf_arch_name(const struct object *object)
 {

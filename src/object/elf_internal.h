@@ -83,6 +83,7 @@ bool elf_plt_stubs(struct object *object, object_stub_call each, void *context);
 fw_error elf_symbols(struct object *object, bool dynamic, object_symbol_call each, void *context);
 
 /* elf_arch.c: by machine, class and byte order. */
+const struct arch *elf_arch(const struct object *object);
 const char *elf_arch_name(const struct object *object);
 
 /* One symbol table with its strings. */

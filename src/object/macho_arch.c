@@ -48,6 +48,18 @@ bool macho_arch_family(const char *a, const char *b)
     return type && type == cpu_type_of(b);
 }
 
+const struct arch *macho_arch(uint32_t cpu_type)
+{
+    switch (cpu_type) {
+    case CPU_X86_64: return &arch_x86_64;
+    case CPU_I386: return &arch_i386;
+    case CPU_ARM64: return &arch_aarch64;
+    case CPU_ARM64_32: return &arch_arm64_32;
+    case CPU_ARM: return &arch_arm_apple;
+    default: return NULL;
+    }
+}
+
 uint16_t macho_elf_machine(uint32_t cpu_type)
 {
     switch (cpu_type) {

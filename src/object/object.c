@@ -264,9 +264,7 @@ void object_unwind_image(struct object *object, struct object *debug, struct unw
 
 const struct arch *object_arch(const struct object *object)
 {
-    const struct arch *arch = arch_of_elf(object->machine);
-    /* x32 and ILP32 have the machine number of their 64-bit sibling but other pointers. */
-    return arch && arch->pointer_size == (object->is_64 ? 8 : 4) ? arch : NULL;
+    return object->format->arch(object);
 }
 
 uint16_t object_machine(const struct object *object)

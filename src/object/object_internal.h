@@ -70,6 +70,7 @@ struct object_format {
     /* Function starts that the file lists by itself; false when it has no such list. */
     bool (*starts)(const struct object *object, object_start_call each, void *context);
     void (*unwind_image)(struct object *object, struct object *debug, struct unwind_image *image);
+    const struct arch *(*arch)(const struct object *object);
     const char *(*arch_name)(const struct object *object);
     /* debug_sections.h */
     fw_error (*debug_section)(struct object *object, const char *name, bool dwo, struct span *data,

@@ -36,11 +36,14 @@ static struct census count_words(const struct unwind_image *image, uint64_t lo, 
 
 static enum code_kind kind_at(const struct unwind_image *image, uint64_t at)
 {
-    uint64_t lo = 0, hi = 0;
+    uint64_t lo, hi;
+    struct function_range function;
     if (at & 2)
         return CODE_THUMB;
-    if (image->function_bounds && image->function_bounds(image, at, &lo, &hi) && lo <= at) {
-        if (lo & 2)
+    if (unwind_function_at(image, at, &function)) {
+        lo = function.lo;
+        hi = function.hi;
+        if (function.thumb || lo & 2)
             return CODE_THUMB;
         hi = hi - lo > 4 * WINDOW ? lo + 4 * WINDOW : hi;
         struct census count = count_words(image, lo, hi);

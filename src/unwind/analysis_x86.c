@@ -272,10 +272,12 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
                          struct frame *frame)
 {
     uint64_t lo = 0, hi = 0, start = exact ? vaddr : vaddr + 1;
-    bool bounded = image->function_bounds && image->function_bounds(image, vaddr, &lo, &hi) &&
-                   lo <= vaddr && vaddr < hi;
-    if (!bounded)
-        lo = hi = 0;
+    struct function_range function;
+    bool bounded = unwind_function_at(image, vaddr, &function);
+    if (bounded) {
+        lo = function.lo;
+        hi = function.hi;
+    }
     struct x86_state state;
     struct frame forward, backward;
     bool ends_here = !exact && (bounded ? start >= hi : x86_may_be_function_end(image, start));

@@ -212,6 +212,18 @@ enum unwind_status cfi_find_eh(const struct unwind_image *image, uint64_t vaddr,
     return answer == FOUND ? cfi_row_at(&table, &fde, vaddr, row) : UNWIND_NO_INFO;
 }
 
+enum unwind_status cfi_find_eh_at(const struct unwind_image *image, uint64_t offset, uint64_t vaddr,
+                                  struct unwind_row *row)
+{
+    struct cfi_table table = cfi_table_of(image, false);
+    struct cfi_fde fde;
+    fde.cie.program.begin = NULL;
+    if (!image->eh_frame.data || cfi_entry_next(&table, &offset, &fde) != CFI_ENTRY_FDE ||
+        !cfi_fde_covers(&fde, vaddr))
+        return UNWIND_NO_INFO;
+    return cfi_row_at(&table, &fde, vaddr, row);
+}
+
 enum unwind_status cfi_find_debug(const struct unwind_image *image, uint64_t vaddr,
                                   struct unwind_row *row)
 {

@@ -49,6 +49,8 @@ struct cfi_table {
     struct cfi_bases bases;
     bool debug_frame;
     bool swap;
+    bool
+        swapped_numbers; /* i386 of Apple: .eh_frame calls ebp 4 and esp 5, the rest of DWARF not */
 };
 
 /* A common information entry. */

@@ -15,6 +15,7 @@ struct cfi_table cfi_table_of(const struct unwind_image *image, bool debug_frame
         .bases = {.text = image->text_vaddr, .data = image->got_vaddr},
         .debug_frame = debug_frame,
         .swap = image->big_endian,
+        .swapped_numbers = image->macho && !debug_frame && image->arch->id == ARCH_I386,
     };
 }
 

@@ -79,8 +79,11 @@ struct machine {
 };
 
 /* Index in a row of a DWARF register number; ARCH_NO_REG when it is not tracked. */
-static unsigned row_index(const struct arch *arch, uint64_t dwarf)
+static unsigned row_index(const struct cfi_table *table, uint64_t dwarf)
 {
+    const struct arch *arch = table->arch;
+    if (table->swapped_numbers && (dwarf == arch->sp || dwarf == arch->fp))
+        return dwarf == arch->sp ? arch->fp : arch->sp;
     if (arch->id == ARCH_AARCH64 && dwarf >= ARCH_AARCH64_SIGN_STATE)
         return dwarf == DWARF_AARCH64_SIGN_STATE ? ARCH_AARCH64_SIGN_STATE : ARCH_NO_REG;
     return dwarf < arch->reg_count ? (unsigned)dwarf : ARCH_NO_REG;
@@ -88,7 +91,7 @@ static unsigned row_index(const struct arch *arch, uint64_t dwarf)
 
 static void set_rule(struct machine *m, uint64_t dwarf, enum reg_how how, int64_t value)
 {
-    unsigned n = row_index(m->table->arch, dwarf);
+    unsigned n = row_index(m->table, dwarf);
     if (n == ARCH_NO_REG)
         return;
     if (value < INT32_MIN || value > INT32_MAX) {
@@ -131,7 +134,7 @@ static void set_rule_negative(struct machine *m, uint64_t dwarf, int64_t bytes)
 
 static void set_rule_in_register(struct machine *m, uint64_t dwarf, uint64_t source)
 {
-    unsigned n = row_index(m->table->arch, source);
+    unsigned n = row_index(m->table, source);
     if (n != ARCH_NO_REG)
         set_rule(m, dwarf, REG_IN_REG, n);
     else if (dwarf == m->fde->cie.return_column)
@@ -166,7 +169,7 @@ static struct span expression_at(const struct machine *m, uint64_t offset)
 
 static void restore_rule(struct machine *m, uint64_t dwarf)
 {
-    unsigned n = row_index(m->table->arch, dwarf);
+    unsigned n = row_index(m->table, dwarf);
     if (n == ARCH_NO_REG)
         return;
     if (n == ARCH_AARCH64_SIGN_STATE)
@@ -192,7 +195,7 @@ static void set_cfa_register(struct machine *m, uint64_t dwarf)
 {
     if (m->row.cfa_how != CFA_REG)
         m->broken = true;
-    m->row.cfa_reg = (uint8_t)row_index(m->table->arch, dwarf);
+    m->row.cfa_reg = (uint8_t)row_index(m->table, dwarf);
 }
 
 static void set_cfa(struct machine *m, uint64_t dwarf, int64_t offset)
@@ -365,7 +368,7 @@ static void fill_rule(const struct machine *m, unsigned n, struct reg_row *rule)
 
 static enum unwind_status fill(const struct machine *m, struct unwind_row *row)
 {
-    unsigned ra = row_index(m->table->arch, m->fde->cie.return_column);
+    unsigned ra = row_index(m->table, m->fde->cie.return_column);
     bool by_register = m->row.cfa_how == CFA_REG;
     if (ra == ARCH_NO_REG || m->row.cfa_how == CFA_UNSET ||
         (by_register && m->row.cfa_reg == ARCH_NO_REG))

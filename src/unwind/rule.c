@@ -36,17 +36,17 @@ rule_t rule_pack(const struct arch *arch, const struct unwind_row *row)
         return RULE_SLOW | method;
     if (row->ra_reg != arch->pc && row->reg[arch->pc].how != REG_UNSPECIFIED)
         return RULE_SLOW | method;
-    if (!words(row->cfa_offset, arch->pointer_size, 0, 0x7fffff, &cfa_words))
+    if (!words(row->cfa_offset, arch->register_size, 0, 0x7fffff, &cfa_words))
         return RULE_SLOW | method;
 
     if (ra->how == REG_AT_CFA) {
-        if (!words(ra->offset, arch->pointer_size, -0x10000, 0xffff, &ra_words) || ra_words == 0)
+        if (!words(ra->offset, arch->register_size, -0x10000, 0xffff, &ra_words) || ra_words == 0)
             return RULE_SLOW | method;
     } else if (!keeps_value(ra) || row->ra_reg != arch->lr) {
         return RULE_SLOW | method;
     }
     if (fp->how == REG_AT_CFA) {
-        if (!words(fp->offset, arch->pointer_size, -0x10000, 0xffff, &fp_words) || fp_words == 0)
+        if (!words(fp->offset, arch->register_size, -0x10000, 0xffff, &fp_words) || fp_words == 0)
             return RULE_SLOW | method;
     } else if (!keeps_value(fp)) {
         return RULE_SLOW | method;

@@ -443,14 +443,12 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
     struct unwind_row started;
     enum from_start start = START_FAILED;
 
-    if (image->function_bounds) {
-        uint64_t lo = 0, hi = 0;
-        if (image->function_bounds(image, vaddr, &lo, &hi) && lo <= vaddr && vaddr < hi) {
-            path.lo = lo;
-            path.hi = hi;
-            path.bounded = true;
-            start = prove_from_start(&path, place, exact, &started);
-        }
+    struct function_range function;
+    if (unwind_function_at(image, vaddr, &function)) {
+        path.lo = function.lo;
+        path.hi = function.hi;
+        path.bounded = true;
+        start = prove_from_start(&path, place, exact, &started);
     }
     if (start == START_OUTERMOST)
         return UNWIND_ROOT;

@@ -19,6 +19,18 @@
 enum unwind_status cfi_find_eh(const struct unwind_image *image, uint64_t vaddr,
                                struct unwind_row *row);
 
+/* cfi.c: the same from the FDE at that offset of .eh_frame; UNWIND_NO_INFO when there is none, or
+ * it does not cover the address. */
+enum unwind_status cfi_find_eh_at(const struct unwind_image *image, uint64_t offset, uint64_t vaddr,
+                                  struct unwind_row *row);
+
+/* compact.c: Apple's compact unwind, also where it refers to .eh_frame. Its rows hold in the body
+ * of a function, at every address behind a call: for a thread that stands in a prologue or
+ * epilogue, see analysis_correct. UNWIND_NO_INFO for functions that it lists without information.
+ */
+enum unwind_status compact_find(const struct unwind_image *image, uint64_t vaddr,
+                                struct unwind_row *row);
+
 /* cfi.c: .debug_frame through the built index, or a linear scan. */
 enum unwind_status cfi_find_debug(const struct unwind_image *image, uint64_t vaddr,
                                   struct unwind_row *row);
@@ -56,8 +68,8 @@ enum unwind_status analysis_find(const struct unwind_image *image, uint64_t vadd
                                  struct unwind_row *row);
 
 /* Puts a row of a table right where the instructions prove that it is wrong: some assembler
- * functions move the stack pointer and have a table that says nothing of it. Leaves *row alone in
- * all other cases. */
+ * functions move the stack pointer and have a table that says nothing of it; tables of Mach-O
+ * images say nothing of prologues and epilogues. Leaves *row alone in all other cases. */
 void analysis_correct(const struct unwind_image *image, uint64_t vaddr, bool exact,
                       struct unwind_row *row);
 

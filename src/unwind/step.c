@@ -1,9 +1,10 @@
 /*
  * Finding and applying rows (row.h). The order of the sources: signal trampolines known by their
- * instructions, .eh_frame, .debug_frame, ARM EXIDX, instruction analysis. A trampoline comes first
- * because it is never called: the address on the stack is its first instruction, and one byte
- * earlier lies another function. DWARF comes before EXIDX because an EXIDX entry covers everything
- * up to the next one and would claim functions that have no entry of their own.
+ * instructions, compact unwind, .eh_frame, .debug_frame, ARM EXIDX, instruction analysis. A
+ * trampoline comes first because it is never called: the address on the stack is its first
+ * instruction, and one byte earlier lies another function. DWARF comes before EXIDX because an
+ * EXIDX entry covers everything up to the next one and would claim functions that have no entry of
+ * their own.
  */
 #include "unwind/step.h"
 
@@ -62,6 +63,8 @@ enum unwind_status step_find_row(const struct walk_space *space, const struct me
     uint64_t vaddr = lookup - image->bias;
     enum unwind_status status = sigframe_find(image, address - image->bias, row);
     if (status == UNWIND_NO_INFO)
+        status = compact_find(image, vaddr, row);
+    if (status == UNWIND_NO_INFO)
         status = cfi_find_eh(image, vaddr, row);
     if (status == UNWIND_NO_INFO)
         status = cfi_find_debug(image, vaddr, row);
@@ -119,8 +122,8 @@ static enum unwind_status caller_value(const struct applying *a, unsigned n, uin
     default: return UNWIND_NEEDS_REGS;
     }
     address &= arch->pointer_mask;
-    return memory_word(a->memory, address, arch->pointer_size, value) ? UNWIND_OK
-                                                                      : UNWIND_BAD_MEMORY;
+    return memory_word(a->memory, address, arch->register_size, value) ? UNWIND_OK
+                                                                       : UNWIND_BAD_MEMORY;
 }
 
 static enum unwind_status find_cfa(const struct walk_space *space, const struct memory *memory,
@@ -311,9 +314,9 @@ static enum unwind_status return_from_nowhere(const struct walk_space *space,
             return UNWIND_NO_INFO;
         ra = regs->r[arch->lr];
     } else {
-        if (!memory_word(memory, sp, arch->pointer_size, &ra))
+        if (!memory_word(memory, sp, arch->register_size, &ra))
             return UNWIND_BAD_MEMORY;
-        sp += arch->pointer_size;
+        sp += arch->register_size;
     }
     ra = step_code_address(space, ra);
     if (!step_is_code(space, ra - 1) || !may_return_to(space, memory, ra))
@@ -327,17 +330,17 @@ enum unwind_status step_without_info(const struct walk_space *space, const struc
                                      bool exact, struct regs *regs, uint8_t *method)
 {
     const struct arch *arch = space->arch;
-    unsigned word = arch->pointer_size;
+    unsigned word = arch->register_size;
     if (exact && !step_is_code(space, regs->r[arch->pc])) {
         *method = FW_METHOD_LINK_REGISTER;
         return return_from_nowhere(space, memory, regs);
     }
 
-    /* Code of ARM and Thumb keeps its frame records in different registers and shapes: no chain to
-     * trust. */
+    /* Outside Apple's platforms, code of ARM and Thumb keeps its frame records in different
+     * registers and shapes: no chain to trust. */
     *method = FW_METHOD_FRAME_POINTER;
     uint64_t fp = regs->r[arch->fp], next_fp, ra;
-    if (!regs_has(regs, arch->fp) || fp % word || arch->id == ARCH_ARM ||
+    if (!regs_has(regs, arch->fp) || fp % word || !arch->frame_records ||
         fp - regs->r[arch->sp] > MAX_FRAME)
         return UNWIND_NO_INFO;
     if (!memory_word(memory, fp, word, &next_fp) || !memory_word(memory, fp + word, word, &ra))

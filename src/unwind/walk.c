@@ -254,7 +254,7 @@ static enum unwind_status quick_step_rule(const struct walk_space *space,
                                           const struct memory *memory, struct quick *at,
                                           rule_t rule)
 {
-    const unsigned word = space->arch->pointer_size;
+    const unsigned word = space->arch->register_size;
     const bool has_lr = space->arch->lr != ARCH_NO_REG;
     uint64_t base = rule_kind(rule) == RULE_SP ? at->sp : at->fp;
     uint64_t cfa = base + rule_cfa_words(rule) * word;
@@ -480,7 +480,7 @@ void walk_stack(const struct walk_space *space, const struct memory *memory,
 
     struct output out = output_begin(stack, options);
     enum unwind_status status;
-    struct quick_terms terms = {.word = arch->pointer_size,
+    struct quick_terms terms = {.word = arch->register_size,
                                 .has_lr = arch->lr != ARCH_NO_REG,
                                 .addresses = out.addresses != NULL,
                                 .swift_async = space->swift_async,

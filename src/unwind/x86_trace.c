@@ -57,7 +57,7 @@ struct reader x86_code_at(const struct unwind_image *image, uint64_t vaddr)
 {
     if (section_has(&image->text, vaddr))
         return section_at(&image->text, vaddr);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < UNWIND_STUB_AREAS; i++)
         if (section_has(&image->plt[i], vaddr))
             return section_at(&image->plt[i], vaddr);
     struct reader none = reader_over("", 0);
@@ -67,7 +67,7 @@ struct reader x86_code_at(const struct unwind_image *image, uint64_t vaddr)
 
 bool x86_in_plt(const struct unwind_image *image, uint64_t vaddr)
 {
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < UNWIND_STUB_AREAS; i++)
         if (vaddr - image->plt[i].vaddr < image->plt[i].size)
             return true;
     return false;

@@ -19,6 +19,7 @@
 
 #include "object/codecs.h"
 #include "object/object.h"
+#include "support/function_starts.h"
 #include "unwind/sources.h"
 
 struct range {
@@ -63,24 +64,6 @@ static void add_range(void *context, uint64_t lo, uint64_t hi)
     if (c->count == c->room)
         c->ranges = realloc(c->ranges, (c->room = 2 * c->room + 64) * sizeof *c->ranges);
     c->ranges[c->count++] = (struct range){lo, hi, false};
-}
-
-static bool bounds(const struct unwind_image *image, uint64_t vaddr, uint64_t *lo, uint64_t *hi)
-{
-    const struct checked *c = image->context;
-    for (size_t below = 0, above = c->count; below < above;) {
-        size_t middle = (below + above) / 2;
-        if (vaddr < c->ranges[middle].lo)
-            above = middle;
-        else if (vaddr >= c->ranges[middle].hi)
-            below = middle + 1;
-        else {
-            *lo = c->ranges[middle].lo;
-            *hi = c->ranges[middle].hi;
-            return true;
-        }
-    }
-    return false;
 }
 
 /* The registers from which the caller's state is computed, alike in both rows? CFA first: the same
@@ -219,6 +202,19 @@ static bool note_thumb(void *context, const struct object_symbol *symbol)
     return true;
 }
 
+/* Starts and ends of all functions, as a Mach-O image would list them. */
+static void list_bounds(struct checked *c)
+{
+    struct starts_list starts = {.bytes = malloc(20 * c->count)};
+    assert_non_null(starts.bytes);
+    for (size_t i = 0; i < c->count; i++) {
+        starts_add(&starts, c->ranges[i].lo);
+        if (i + 1 == c->count || c->ranges[i].hi <= c->ranges[i + 1].lo)
+            starts_add(&starts, c->ranges[i].hi);
+    }
+    c->code.function_starts = (struct unwind_section){starts.bytes, starts.size, 0};
+}
+
 /* How many places of the file were proved and wrong; false when the file is not there. */
 static bool check_file(const char *path, bool with_bounds, struct checked *c)
 {
@@ -245,9 +241,9 @@ static bool check_file(const char *path, bool with_bounds, struct checked *c)
         .lo = c->tables.lo,
         .hi = c->tables.hi,
         .text = c->tables.text,
-        .function_bounds = with_bounds ? bounds : NULL,
-        .context = c,
     };
+    if (with_bounds)
+        list_bounds(c);
     note_data(c, object);
     object_symbols(object, false, note_thumb, c);
     object_symbols(object, true, note_thumb, c);
@@ -259,6 +255,7 @@ static bool check_file(const char *path, bool with_bounds, struct checked *c)
     object_close(object);
     free(c->ranges);
     free(c->mapping);
+    free((void *)c->code.function_starts.data);
     free(bytes);
     return true;
 }
