@@ -149,6 +149,7 @@ static bool walk_copy(struct stopped_thread *stopped, struct fw_thread *thread,
     native_state_regs(&stopped->state, &regs);
     self_space(&images, &space);
     walk_stack(&space, &copied.memory, &regs, &options, &thread->stack);
+    self_images_end(&images);
     collect_room_take(room, &thread->stack);
     return want_more(stopped, &thread->stack, copied.missed);
 }

@@ -165,7 +165,7 @@ static bool left_async(const struct walk_space *space, const struct memory *memo
     const struct arch *arch = space->arch;
     const uint8_t word = space->async_word ? space->async_word : arch->pointer_size;
     uint64_t saved;
-    return memory_word(memory, fp, arch->pointer_size, &saved) && async_is_tagged(saved) &&
+    return memory_word(memory, fp, arch->register_size, &saved) && async_is_tagged(saved) &&
            async_untag(saved) == caller_fp && caller_fp != fp &&
            async_begin(chain, memory, fp, word, arch->pointer_mask & ~space->pac_mask);
 }

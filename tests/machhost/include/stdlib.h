@@ -17,6 +17,7 @@ void exit(int status) __attribute__((noreturn));
 void _Exit(int status) __attribute__((noreturn));
 void free(void *memory);
 char *getenv(const char *name);
+const char *getprogname(void);
 void *malloc(size_t size);
 int mkstemp(char *path);
 int posix_memalign(void **memory, size_t alignment, size_t size);

@@ -335,6 +335,17 @@ uint64_t shim_mach_continuous_time(void)
     return shim_clock_gettime_nsec_np(4);
 }
 
+int shim_mach_wait_until(uint64_t deadline)
+{
+    const int error = errno;
+    const uint64_t now = shim_mach_absolute_time();
+    const uint64_t ns = deadline > now ? deadline - now : 0;
+    const struct timespec span = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    nanosleep(&span, NULL);
+    errno = error;
+    return 0;
+}
+
 int shim_mach_timebase_info(uint32_t info[2])
 {
     info[0] = info[1] = 1;
@@ -524,4 +535,10 @@ void shim___stack_chk_fail(void)
 {
     say("a stack was smashed");
     abort();
+}
+
+const char *shim_getprogname(void)
+{
+    const char *slash = strrchr(image_main->path, '/');
+    return slash ? slash + 1 : image_main->path;
 }

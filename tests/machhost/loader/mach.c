@@ -276,10 +276,8 @@ int shim_mach_vm_read_overwrite(uint32_t task, uintptr_t from, uintptr_t size, u
 }
 
 /* The first region that ends above the address, as the kernel answers. */
-static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
+static int next_region(uintptr_t *address, uintptr_t *size, int *protection, bool *shared)
 {
-    if (flavor != VM_REGION_BASIC_INFO_64 || *count < VM_REGION_BASIC_INFO_COUNT_64)
-        return KERN_INVALID_ARGUMENT;
     FILE *maps = fopen("/proc/self/maps", "r");
     int result = KERN_INVALID_ADDRESS;
     char line[512];
@@ -288,15 +286,9 @@ static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, ui
         char mode[5];
         if (sscanf(line, "%lx-%lx %4s", &low, &high, mode) != 3 || high <= *address)
             continue;
-        vm_region_basic_info_data_64_t basic = {
-            .protection = (mode[0] == 'r' ? VM_PROT_READ : 0) |
-                          (mode[1] == 'w' ? VM_PROT_WRITE : 0) |
-                          (mode[2] == 'x' ? VM_PROT_EXECUTE : 0),
-            .max_protection = VM_PROT_ALL,
-            .shared = mode[3] == 's',
-        };
-        memcpy(info, &basic, sizeof(basic));
-        *count = VM_REGION_BASIC_INFO_COUNT_64;
+        *protection = (mode[0] == 'r' ? VM_PROT_READ : 0) | (mode[1] == 'w' ? VM_PROT_WRITE : 0) |
+                      (mode[2] == 'x' ? VM_PROT_EXECUTE : 0);
+        *shared = mode[3] == 's';
         *address = low;
         *size = high - low;
         result = KERN_SUCCESS;
@@ -305,6 +297,44 @@ static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, ui
     if (maps)
         fclose(maps);
     return result;
+}
+
+static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
+{
+    if (flavor != VM_REGION_BASIC_INFO_64 || *count < VM_REGION_BASIC_INFO_COUNT_64)
+        return KERN_INVALID_ARGUMENT;
+    int protection;
+    bool shared;
+    const int result = next_region(address, size, &protection, &shared);
+    if (result != KERN_SUCCESS)
+        return result;
+    const vm_region_basic_info_data_64_t basic = {
+        .protection = protection, .max_protection = VM_PROT_ALL, .shared = shared};
+    memcpy(info, &basic, sizeof(basic));
+    *count = VM_REGION_BASIC_INFO_COUNT_64;
+    return KERN_SUCCESS;
+}
+
+/* There are no maps inside of maps here. */
+int shim_vm_region_recurse_64(uint32_t task, uintptr_t *address, uintptr_t *size, uint32_t *depth,
+                              int *info, uint32_t *count)
+{
+    INJECT(vm_region_recurse_64);
+    if (task != PORT_TASK)
+        return MACH_SEND_INVALID_DEST;
+    if (*count < VM_REGION_SUBMAP_SHORT_INFO_COUNT_64)
+        return KERN_INVALID_ARGUMENT;
+    int protection;
+    bool shared;
+    const int result = next_region(address, size, &protection, &shared);
+    if (result != KERN_SUCCESS)
+        return result;
+    const vm_region_submap_short_info_data_64_t answer = {.protection = protection,
+                                                          .max_protection = VM_PROT_ALL};
+    memcpy(info, &answer, sizeof(answer));
+    *count = VM_REGION_SUBMAP_SHORT_INFO_COUNT_64;
+    *depth = 0;
+    return KERN_SUCCESS;
 }
 
 int shim_vm_region_64(uint32_t task, uintptr_t *address, uintptr_t *size, int flavor, int *info,
@@ -340,6 +370,25 @@ int shim_task_info(uint32_t task, uint32_t flavor, int *info, uint32_t *count)
     return KERN_SUCCESS;
 }
 
+/* As Linux sees the thread. */
+static int run_state(int tid)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    FILE *file = fopen(path, "r");
+    const size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[size] = 0;
+    const char *end = strrchr(text, ')');
+    switch (end && end[1] ? end[2] : 'R') {
+    case 'S': return TH_STATE_WAITING;
+    case 'D': return TH_STATE_UNINTERRUPTIBLE;
+    case 'T': return TH_STATE_STOPPED;
+    default: return TH_STATE_RUNNING;
+    }
+}
+
 int shim_thread_info(uint32_t port, uint32_t flavor, int *info, uint32_t *count)
 {
     INJECT(thread_info);
@@ -350,13 +399,14 @@ int shim_thread_info(uint32_t port, uint32_t flavor, int *info, uint32_t *count)
     if (!living)
         return MACH_SEND_INVALID_DEST;
     if (flavor == THREAD_IDENTIFIER_INFO && *count >= THREAD_IDENTIFIER_INFO_COUNT) {
-        thread_identifier_info_data_t id = {thread->id, (uint64_t)(uintptr_t)thread, 0};
+        thread_identifier_info_data_t id = {thread->id, (uint64_t)(uintptr_t)thread,
+                                            (uint64_t)(uintptr_t)&thread->queue};
         memcpy(info, &id, sizeof(id));
         *count = THREAD_IDENTIFIER_INFO_COUNT;
     } else if (flavor == THREAD_BASIC_INFO && *count >= THREAD_BASIC_INFO_COUNT) {
         thread_basic_info_data_t basic = {
             .policy = 1,
-            .run_state = TH_STATE_RUNNING,
+            .run_state = run_state(thread->tid),
             .suspend_count = (int)(atomic_load(&thread->stop) / STOP_ONE),
         };
         memcpy(info, &basic, sizeof(basic));

@@ -204,6 +204,15 @@ _machhost_tlv:
 \name:
     .quad 0
 .endm
+/* libdispatch's main queue: 16 words, the label is the tenth. */
+    .globl __dispatch_main_q
+__dispatch_main_q:
+    .quad 0, 0, 0, 0, 0, 0, 0, 0, 0
+    .quad Lmain_label
+    .quad 0, 0, 0, 0, 0, 0
+Lmain_label:
+    .asciz "com.apple.main-thread"
+    .p2align 3
 #undef CALL
 #undef SAFE
 #undef VARI

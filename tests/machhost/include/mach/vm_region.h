@@ -43,5 +43,24 @@ struct vm_region_basic_info {
 typedef struct vm_region_basic_info vm_region_basic_info_data_t;
 #define VM_REGION_BASIC_INFO_COUNT                                                                 \
     ((mach_msg_type_number_t)(sizeof(vm_region_basic_info_data_t) / sizeof(int)))
+/* The short form of what vm_region_recurse_64 answers. */
+struct vm_region_submap_short_info_64 {
+    vm_prot_t protection;
+    vm_prot_t max_protection;
+    vm_inherit_t inheritance;
+    memory_object_offset_t offset;
+    unsigned int user_tag;
+    unsigned int ref_count;
+    unsigned short shadow_depth;
+    unsigned char external_pager;
+    unsigned char share_mode;
+    boolean_t is_submap;
+    vm_behavior_t behavior;
+    uint32_t object_id;
+    unsigned short user_wired_count;
+};
+typedef struct vm_region_submap_short_info_64 vm_region_submap_short_info_data_64_t;
+#define VM_REGION_SUBMAP_SHORT_INFO_COUNT_64                                                       \
+    ((mach_msg_type_number_t)(sizeof(vm_region_submap_short_info_data_64_t) / sizeof(natural_t)))
 #pragma pack(pop)
 #endif
