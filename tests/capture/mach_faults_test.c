@@ -193,9 +193,9 @@ enum {
 
 KNOWN(recurse) static unsigned recurse(struct target *target, unsigned depth)
 {
-    volatile char pad[PAD];
+    char pad[PAD];
     unsigned below = 0;
-    pad[0] = (char)depth;
+    __asm__ volatile("" ::"r"(pad) : "memory");
     if (depth)
         below = recurse(target, depth - 1);
     else
