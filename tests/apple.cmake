@@ -3,6 +3,8 @@ fw_test(reader base/reader_test.c)
 fw_test(cfi_program unwind/cfi_program_test.c)
 fw_test(expr unwind/expr_test.c)
 fw_test(stack_table capture/stack_table_test.c)
+include(capture/modules.cmake)
+include(capture/text.cmake)
 
 if(FW_MACHHOST)
   include(machhost/tests.cmake)
