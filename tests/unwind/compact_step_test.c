@@ -89,22 +89,47 @@ static bool is_branch_arm64(uint32_t word)
            (word & 0x7c000000) == 0x34000000 || (word & 0xfe000000) == 0xd6000000;
 }
 
-/* Until x29 is set up, and once x29 and x30 were reloaded, nothing can be found through x29. */
+/* How far an instruction moves sp down: sub sp, sp, #n; stp, str with [sp, #-n]!. */
+static int64_t sp_down_arm64(uint32_t word)
+{
+    if ((word & 0xff8003ff) == 0xd10003ff)
+        return (int64_t)(word >> 10 & 0xfff) << (word >> 22 & 1 ? 12 : 0);
+    if ((word & 0xbfc003e0) == 0xa98003e0 || (word & 0xffc003e0) == 0x6d8003e0)
+        return -((int64_t)((uint64_t)word << 42) >> 57) * 8;
+    if ((word & 0xffe00fe0) == 0xf8000fe0)
+        return -((int64_t)((uint64_t)word << 43) >> 55);
+    return 0;
+}
+
+/* add sp, sp, #n; ldp, ldr with [sp], #n. */
+static bool sp_up_arm64(uint32_t word)
+{
+    return (word & 0xff8003ff) == 0x910003ff || (word & 0xbfc003e0) == 0xa8c003e0 ||
+           (word & 0xffc003e0) == 0x6cc003e0 || (word & 0xffe00fe0) == 0xf84007e0;
+}
+
+/* Until x29 is set up, and once x29 and x30 were reloaded, nothing can be found through x29. Up to
+ * the first branch or the epilogue, sp is where the instructions before have put it. */
 static void check_arm64(const struct unwind_image *image, uint64_t lo, uint64_t hi,
                         struct tally *tally)
 {
-    bool prologue = true, epilogue = false;
+    bool prologue = true, epilogue = false, straight = true;
+    int64_t cfa = 0;
     for (uint64_t at = lo; at < hi; at += 4) {
         const uint32_t word = word_at(image, at);
         struct unwind_row row;
         tally->prologue += prologue;
         tally->epilogue += epilogue;
+        if (straight && row_at(image, at, true, &row) && row.cfa_reg == 31 && row.cfa_offset != cfa)
+            tally->wrong++;
+        cfa += sp_down_arm64(word);
+        straight = straight && !sp_up_arm64(word);
         if ((prologue || epilogue) && row_at(image, at, true, &row) && row.cfa_reg == 29)
             tally->wrong++;
         if ((word & 0xffc003ff) == 0x910003fd) /* add x29, sp, #n */
             prologue = false;
         if (is_branch_arm64(word))
-            prologue = epilogue = false;
+            prologue = epilogue = straight = false;
         if ((word & 0xfe407fff) == 0xa8407bfd) /* ldp x29, x30, [sp...] */
             epilogue = true;
     }
@@ -186,6 +211,36 @@ static void prologues_and_epilogues(void **state)
     }
 }
 
+static const char *const *linked; /* compact_program.c, compiled in several ways and linked */
+
+static void prologues_and_epilogues_of_linked(void **state)
+{
+    (void)state;
+    if (!*linked) {
+        print_message("skip: no linker for Apple's targets\n");
+        skip();
+    }
+    for (const char *const *file = linked; *file; file++) {
+        struct unwind_image image;
+        struct tally tally = {0};
+        struct object *object;
+        assert_int_equal(object_open(*file, &object, NULL), FW_OK);
+        object_unwind_image(object, NULL, &image);
+        each_function(&image, image.arch->id == ARCH_X86_64 ? check_x86_64 : check_arm64, &tally);
+        print_message("%s: %lu places in prologues, %lu in epilogues, %lu wrong\n",
+                      strrchr(*file, '/') + 1, tally.prologue, tally.epilogue, tally.wrong);
+        assert_int_equal(tally.wrong, 0);
+        assert_true(tally.prologue > 50 && tally.epilogue > 5);
+        assert_non_null(image.plt[0].data);
+        for (uint64_t at = 0; at < image.plt[0].size; at += image.arch->id == ARCH_X86_64 ? 6 : 4) {
+            struct unwind_row row;
+            assert_true(row_at(&image, image.plt[0].vaddr + at, true, &row));
+            assert_int_equal(row.cfa_offset, image.arch->id == ARCH_X86_64 ? 8 : 0);
+        }
+        object_close(object);
+    }
+}
+
 /* ---- places ---- */
 
 static void places(void **state)
@@ -260,6 +315,56 @@ static void places(void **state)
                         ra->how, (long long)ra->offset);
         assert_true(right);
         object_close(object);
+    }
+}
+
+/* Stubs that no recorded file has. */
+static void other_stubs(void **state)
+{
+    static const uint8_t helper_i386[] = {
+        0x68, 0, 0, 0, 0, 0xff, 0x25, 0, 0, 0, 0, 0x90, /* push cache; jmp *binder; nop */
+        0x68, 7, 0, 0, 0, 0xe9, 0,    0, 0, 0,          /* push $7; jmp to the beginning */
+    };
+    static const uint8_t objc_x86_64[] = {0x48, 0x8b, 0x35, 0,    0, 0, 0, /* mov selector, %rsi */
+                                          0xff, 0x25, 0x41, 0x53, 0, 0};   /* jmp *objc_msgSend */
+    static const uint32_t helper_arm[] = {
+        0xe52dc004, 0xe59fc010, 0xe08fc00c, 0xe52dc004,    /* push ip; ip = cache; push ip */
+        0xe59fc008, 0xe08fc00c, 0xe59cf000, 0,          0, /* ldr pc, [binder]; two distances */
+        0xe59fc000, 0xeafffff4, 7,                         /* ip = 7; b to the beginning */
+    };
+    static const uint32_t auth_arm64[] = {0x90000011, 0x91002231, 0xf9400230, 0xd71f0a11};
+    static const struct {
+        const struct arch *arch;
+        const void *code;
+        size_t size;
+        struct {
+            unsigned at;
+            int cfa;
+        } places[8];
+    } list[] = {
+        {&arch_i386, helper_i386, sizeof helper_i386, {{0, 8}, {5, 12}, {12, 4}, {17, 8}}},
+        {&arch_x86_64, objc_x86_64, sizeof objc_x86_64, {{0, 8}, {7, 8}}},
+        {&arch_arm_apple,
+         helper_arm,
+         sizeof helper_arm,
+         {{0, 0}, {4, 4}, {8, 4}, {12, 4}, {16, 8}, {24, 8}, {36, 0}, {40, 0}}},
+        {&arch_aarch64, auth_arm64, sizeof auth_arm64, {{0, 0}, {4, 0}, {8, 0}, {12, 0}}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        const struct unwind_image image = {
+            .arch = list[i].arch,
+            .macho = true,
+            .lo = 0x1000,
+            .hi = 0x2000,
+            .text = {list[i].code, list[i].size, 0x1000},
+            .plt = {{NULL, 0, 0}, {list[i].code, list[i].size, 0x1000}}};
+        struct unwind_row row;
+        for (unsigned k = 0; k < 8 && (k == 0 || list[i].places[k].at); k++) {
+            assert_true(row_at(&image, 0x1000 + list[i].places[k].at, true, &row));
+            assert_int_equal(row.cfa_reg, image.arch->sp);
+            assert_int_equal(row.cfa_offset, list[i].places[k].cfa);
+        }
     }
 }
 
@@ -375,6 +480,42 @@ static void no_information_innermost(void **state)
     w->stack[6] = 0; /* of function 3: the outermost */
     w->stack[7] = 0;
     check_walk(w, &regs, expected, 3, FW_END_ROOT);
+    free_world(w);
+}
+
+/* System calls of libsystem_kernel, which has no information for them: at every instruction. */
+static void system_calls(void **state)
+{
+    static const uint32_t arm64[] = {
+        0xd2800090, 0xd4001001,             /* mov x16, #4; svc #0x80 */
+        0x54000103,                         /* b.lo: to the last ret */
+        0xd503237f, 0xa9bf7bfd, 0x910003fd, /* pacibsp; stp x29, x30, [sp, #-16]!; mov x29, sp */
+        0x94000100, 0x910003bf,             /* bl cerror; mov sp, x29 */
+        0xa8c17bfd, 0xd65f0fff, 0xd65f03c0, /* ldp x29, x30, [sp], #16; retab; ret */
+    };
+    static const uint8_t x86_64[] = {
+        0xb8, 0x04, 0x00, 0x00, 0x02, 0x49, 0x89, 0xca, 0x0f, 0x05, /* mov; mov; syscall */
+        0x73, 0x08, 0x48, 0x89, 0xc7, 0xe9, 0x00, 0x10, 0x00, 0x00, /* jae; mov; jmp cerror */
+        0xc3,                                                       /* ret */
+    };
+    static const uint8_t x86_places[] = {0, 5, 8, 10, 12, 15, 20};
+    struct world *w = make_world(&arch_aarch64, functions, 5);
+    struct unwind_row row;
+    (void)state;
+    put_code(w, 0, arm64, 11);
+    for (unsigned i = 0; i < 11; i++) {
+        bool saved = i >= 5 && i <= 8;
+        assert_true(row_at(&w->image, w->image.bias + BASE + 0x1000 + 4 * i, true, &row));
+        assert_int_equal(row.reg[30].how, saved ? REG_AT_CFA : REG_SAME);
+        assert_int_equal(row.cfa_offset, saved ? 16 : 0);
+    }
+    free_world(w);
+    w = make_world(&arch_x86_64, functions, 5);
+    memcpy(w->code + 0x1000, x86_64, sizeof x86_64);
+    for (unsigned i = 0; i < sizeof x86_places; i++) {
+        assert_true(row_at(&w->image, w->image.bias + BASE + 0x1000 + x86_places[i], true, &row));
+        assert_true(row.cfa_reg == 7 && row.cfa_offset == 8);
+    }
     free_world(w);
 }
 
@@ -507,12 +648,17 @@ static void numbers_of_i386(void **state)
     assert_true(row.cfa_reg == arch_i386.fp);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    linked = (const char *const *)argv + 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prologues_and_epilogues),
+        cmocka_unit_test(prologues_and_epilogues_of_linked),
         cmocka_unit_test(places),
+        cmocka_unit_test(other_stubs),
         cmocka_unit_test(no_information_innermost),
+        cmocka_unit_test(system_calls),
         cmocka_unit_test(no_information_further_out),
         cmocka_unit_test(frameless_further_out),
         cmocka_unit_test(walk_arm64_32),
