@@ -542,3 +542,8 @@ const char *shim_getprogname(void)
     const char *slash = strrchr(image_main->path, '/');
     return slash ? slash + 1 : image_main->path;
 }
+
+void shim_sys_icache_invalidate(char *start, size_t size)
+{
+    __builtin___clear_cache(start, start + size);
+}

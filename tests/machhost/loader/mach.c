@@ -7,6 +7,7 @@
 #include "shims.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <mach/mach_types.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,10 @@ uint32_t shim_mach_host_self(void)
     return PORT_HOST;
 }
 
-static int change_refs(uint32_t name, int delta, bool dead_name)
+/* right: MACH_PORT_RIGHT_SEND or _DEAD_NAME, or ANY_RIGHT for whichever the name has. */
+enum { ANY_RIGHT = 99 };
+
+static int change_refs(uint32_t name, int delta, uint32_t right)
 {
     if (name == PORT_TASK || (name >= SEMAPHORE_FIRST && (name & 0xff) == 3))
         return KERN_SUCCESS;
@@ -96,7 +100,8 @@ static int change_refs(uint32_t name, int delta, bool dead_name)
     uint32_t *rights = name == PORT_HOST ? &host_rights : thread ? &thread->rights : NULL;
     if (!rights || (thread && thread->dead && thread->rights == 0)) {
         result = KERN_INVALID_NAME;
-    } else if (thread && thread->dead != dead_name) {
+    } else if (thread && right != ANY_RIGHT &&
+               thread->dead != (right == MACH_PORT_RIGHT_DEAD_NAME)) {
         result = KERN_INVALID_RIGHT;
     } else if (delta < 0 && *rights < (uint32_t)-delta) {
         unlock();
@@ -116,11 +121,7 @@ int shim_mach_port_deallocate(uint32_t task, uint32_t name)
     INJECT(mach_port_deallocate);
     if (task != PORT_TASK)
         return MACH_SEND_INVALID_DEST;
-    lock();
-    const struct thread *thread = by_port(name);
-    const bool dead = thread && thread->dead;
-    unlock();
-    return change_refs(name, -1, dead);
+    return change_refs(name, -1, ANY_RIGHT);
 }
 
 int shim_mach_port_mod_refs(uint32_t task, uint32_t name, uint32_t right, int delta)
@@ -130,7 +131,7 @@ int shim_mach_port_mod_refs(uint32_t task, uint32_t name, uint32_t right, int de
         return MACH_SEND_INVALID_DEST;
     if (right != MACH_PORT_RIGHT_SEND && right != MACH_PORT_RIGHT_DEAD_NAME)
         return KERN_INVALID_VALUE;
-    return change_refs(name, delta, right == MACH_PORT_RIGHT_DEAD_NAME);
+    return change_refs(name, delta, right);
 }
 
 int shim_mach_port_get_refs(uint32_t task, uint32_t name, uint32_t right, uint32_t *refs)
@@ -275,65 +276,97 @@ int shim_mach_vm_read_overwrite(uint32_t task, uintptr_t from, uintptr_t size, u
     return task == PORT_TASK ? read_memory(from, size, to, out_size) : MACH_SEND_INVALID_DEST;
 }
 
-/* The first region that ends above the address, as the kernel answers. */
-static int next_region(uintptr_t *address, uintptr_t *size, int *protection, bool *shared)
+struct mapping {
+    uintptr_t low, high;
+    char mode[4];
+};
+
+static bool parse_mapping(const char *line, struct mapping *mapping)
 {
-    FILE *maps = fopen("/proc/self/maps", "r");
-    int result = KERN_INVALID_ADDRESS;
-    char line[512];
-    while (maps && fgets(line, sizeof(line), maps)) {
-        unsigned long low, high;
-        char mode[5];
-        if (sscanf(line, "%lx-%lx %4s", &low, &high, mode) != 3 || high <= *address)
-            continue;
-        *protection = (mode[0] == 'r' ? VM_PROT_READ : 0) | (mode[1] == 'w' ? VM_PROT_WRITE : 0) |
-                      (mode[2] == 'x' ? VM_PROT_EXECUTE : 0);
-        *shared = mode[3] == 's';
-        *address = low;
-        *size = high - low;
-        result = KERN_SUCCESS;
-        break;
+    char *end;
+    mapping->low = strtoul(line, &end, 16);
+    if (*end != '-')
+        return false;
+    mapping->high = strtoul(end + 1, &end, 16);
+    if (*end != ' ')
+        return false;
+    memcpy(mapping->mode, end + 1, 4);
+    return true;
+}
+
+/* The first mapping that ends above the address, as the kernel answers. No allocation: programs ask
+ * in signal handlers. */
+static bool find_mapping(uintptr_t address, struct mapping *mapping)
+{
+    char buffer[4096 + 1];
+    size_t held = 0;
+    bool found = false;
+    const int error = errno, fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; fd >= 0 && !found && held < sizeof(buffer) - 1;) {
+        n = read(fd, buffer + held, sizeof(buffer) - 1 - held);
+        if (n <= 0)
+            break;
+        held += (size_t)n;
+        buffer[held] = 0;
+        char *line = buffer;
+        for (char *end; !found && (end = strchr(line, '\n')); line = end + 1)
+            found = parse_mapping(line, mapping) && mapping->high > address;
+        held -= (size_t)(line - buffer);
+        memmove(buffer, line, held);
     }
-    if (maps)
-        fclose(maps);
-    return result;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return found;
+}
+
+static int protection_of(const struct mapping *mapping)
+{
+    return (mapping->mode[0] == 'r' ? VM_PROT_READ : 0) |
+           (mapping->mode[1] == 'w' ? VM_PROT_WRITE : 0) |
+           (mapping->mode[2] == 'x' ? VM_PROT_EXECUTE : 0);
 }
 
 static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
 {
+    struct mapping mapping;
     if (flavor != VM_REGION_BASIC_INFO_64 || *count < VM_REGION_BASIC_INFO_COUNT_64)
         return KERN_INVALID_ARGUMENT;
-    int protection;
-    bool shared;
-    const int result = next_region(address, size, &protection, &shared);
-    if (result != KERN_SUCCESS)
-        return result;
+    if (!find_mapping(*address, &mapping))
+        return KERN_INVALID_ADDRESS;
     const vm_region_basic_info_data_64_t basic = {
-        .protection = protection, .max_protection = VM_PROT_ALL, .shared = shared};
+        .protection = protection_of(&mapping),
+        .max_protection = VM_PROT_ALL,
+        .shared = mapping.mode[3] == 's',
+    };
     memcpy(info, &basic, sizeof(basic));
     *count = VM_REGION_BASIC_INFO_COUNT_64;
+    *address = mapping.low;
+    *size = mapping.high - mapping.low;
     return KERN_SUCCESS;
 }
 
-/* There are no maps inside of maps here. */
 int shim_vm_region_recurse_64(uint32_t task, uintptr_t *address, uintptr_t *size, uint32_t *depth,
                               int *info, uint32_t *count)
 {
     INJECT(vm_region_recurse_64);
+    struct mapping mapping;
     if (task != PORT_TASK)
         return MACH_SEND_INVALID_DEST;
     if (*count < VM_REGION_SUBMAP_SHORT_INFO_COUNT_64)
         return KERN_INVALID_ARGUMENT;
-    int protection;
-    bool shared;
-    const int result = next_region(address, size, &protection, &shared);
-    if (result != KERN_SUCCESS)
-        return result;
-    const vm_region_submap_short_info_data_64_t answer = {.protection = protection,
-                                                          .max_protection = VM_PROT_ALL};
-    memcpy(info, &answer, sizeof(answer));
+    if (!find_mapping(*address, &mapping))
+        return KERN_INVALID_ADDRESS;
+    const vm_region_submap_short_info_data_64_t shown = {
+        .protection = protection_of(&mapping),
+        .max_protection = VM_PROT_ALL,
+        .share_mode = mapping.mode[3] == 's' ? SM_SHARED : SM_PRIVATE,
+    };
+    memcpy(info, &shown, sizeof(shown));
     *count = VM_REGION_SUBMAP_SHORT_INFO_COUNT_64;
     *depth = 0;
+    *address = mapping.low;
+    *size = mapping.high - mapping.low;
     return KERN_SUCCESS;
 }
 
