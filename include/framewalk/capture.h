@@ -13,7 +13,7 @@
 #ifndef FRAMEWALK_CAPTURE_H
 #define FRAMEWALK_CAPTURE_H
 
-#include "framewalk/stack.h"
+#include "stack.h"
 
 #ifdef __cplusplus
 extern "C" {

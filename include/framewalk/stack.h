@@ -5,7 +5,7 @@
 #ifndef FRAMEWALK_STACK_H
 #define FRAMEWALK_STACK_H
 
-#include "framewalk/error.h"
+#include "error.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,7 +8,7 @@
 #ifndef FRAMEWALK_STACK_TABLE_H
 #define FRAMEWALK_STACK_TABLE_H
 
-#include "framewalk/stack.h"
+#include "stack.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -153,13 +153,18 @@ static bool take_image(struct names_list *list, const struct listed_image *liste
     return ranges.whole;
 }
 
+uint64_t names_source_changes(void)
+{
+    return image_list_changes();
+}
+
 bool names_source_list(struct names_list *list)
 {
     struct listed_image *listed = NULL;
     char *paths = NULL;
     size_t room = 0, bytes = 0, count = 0, used = 0;
     bool good = true;
-    while (!image_list_copy(listed, &count, paths, &used, &list->unloads)) {
+    while (!image_list_copy(listed, &count, paths, &used, &list->unloads, &list->changes)) {
         room = count + 16; /* others may be loaded meanwhile */
         bytes = used + 4096;
         free(listed);
