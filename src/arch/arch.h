@@ -40,8 +40,8 @@ struct arch {
     uint64_t callee_saved; /* bit per register that calls preserve (sp is not among them) */
     uint64_t pointer_mask; /* bits that an address can have before pointer authentication is
                               considered */
-    bool frame_records;    /* all code of the platform that keeps a frame pointer keeps the chain:
-                              saved fp,    return address */
+    bool frame_records;    /* code that keeps a frame pointer keeps the chain at it, on the whole
+                              platform: saved frame pointer, return address */
     const char *const *reg_names; /* reg_count names */
 };
 

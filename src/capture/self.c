@@ -43,11 +43,11 @@ static void walk_self(struct fw_stack *stack, const struct regs *regs,
 }
 
 /* Called by the assembly entries with the registers of their callers. */
-uint32_t capture_from_entry(struct fw_stack *stack, uintptr_t skip, const uintptr_t *saved);
-int capture_addresses_from_entry(void **buffer, intptr_t size, const uintptr_t *saved);
+uint32_t capture_from_entry(struct fw_stack *stack, uintptr_t skip, const ARCH_NATIVE_WORD *saved);
+int capture_addresses_from_entry(void **buffer, intptr_t size, const ARCH_NATIVE_WORD *saved);
 
 __attribute__((used)) uint32_t capture_from_entry(struct fw_stack *stack, uintptr_t skip,
-                                                  const uintptr_t *saved)
+                                                  const ARCH_NATIVE_WORD *saved)
 {
     struct regs regs;
     entry_regs(saved, &regs);
@@ -59,7 +59,7 @@ __attribute__((used)) uint32_t capture_from_entry(struct fw_stack *stack, uintpt
 FW_ENTRY(fw_capture, capture_from_entry);
 
 __attribute__((used)) int capture_addresses_from_entry(void **buffer, intptr_t size,
-                                                       const uintptr_t *saved)
+                                                       const ARCH_NATIVE_WORD *saved)
 {
     int capacity = (int)size;
     if (!buffer || capacity <= 0)

@@ -345,6 +345,7 @@ fw_error macho_open_file(struct object *object, struct fw_failure *why)
         take_command(object, &parts, command, &body);
     object_sort_loads(object);
     place_tables(object, &parts);
+    object->macho->called_by_dyld = parts.has_main;
     if (parts.has_main)
         object->entry = object->base + parts.main_offset;
     if (object->macho->cpu_type == CPU_ARM)

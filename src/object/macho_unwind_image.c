@@ -24,7 +24,7 @@ void macho_unwind_image(struct object *object, struct object *debug, struct unwi
     struct span starts = object->macho->function_starts;
     object_find_code(object, image);
     image->macho = true;
-    image->entry = object->entry;
+    image->entry = object->macho->called_by_dyld ? 0 : object->entry;
     image->header = object->base;
     image->function_starts = (struct unwind_section){starts.data, starts.size, 0};
     object_section_data(object, "__unwind_info", &image->unwind_info, NULL);

@@ -4,6 +4,8 @@
 enum unwind_status analysis_find(const struct unwind_image *image, uint64_t vaddr, bool exact,
                                  struct unwind_row *row)
 {
+    if (exact && stub_find(image, vaddr, row) == UNWIND_OK)
+        return UNWIND_OK;
     switch (image->arch->id) {
     case ARCH_X86_64:
     case ARCH_I386: return analysis_find_x86(image, vaddr, exact, row);

@@ -21,6 +21,10 @@ enum unwind_status analysis_find_aarch64(const struct unwind_image *image, uint6
                                          bool exact, struct unwind_row *row);
 enum unwind_status analysis_find_arm(const struct unwind_image *image, uint64_t vaddr, bool exact,
                                      struct unwind_row *row);
+/* Stubs of Mach-O images, for an exact address. */
+enum unwind_status stub_find(const struct unwind_image *image, uint64_t vaddr,
+                             struct unwind_row *row);
+bool stub_contains(const struct unwind_image *image, uint64_t vaddr);
 /* aarch64 and arm */
 enum unwind_status sigframe_find_arm(const struct unwind_image *image, uint64_t vaddr,
                                      struct unwind_row *row);

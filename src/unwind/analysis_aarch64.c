@@ -390,7 +390,7 @@ static enum unwind_status find_plt(const struct unwind_image *image, uint64_t va
 enum unwind_status analysis_find_aarch64(const struct unwind_image *image, uint64_t vaddr,
                                          bool exact, struct unwind_row *row)
 {
-    static const struct isa isa = {.run = run, .call_clobbers = 0x4007ffff};
+    static const struct isa isa = {.run = run, .size = 4, .call_clobbers = 0x4007ffff};
 
     if (exact && find_plt(image, vaddr, row) == UNWIND_OK)
         return UNWIND_OK;

@@ -268,6 +268,23 @@ static bool combine(struct frame *frame, const struct frame *other)
     return true;
 }
 
+/* From `at` on, the frame is taken down and left in one go: whatever leads here, and through
+ * however many ways that only seem to, the frame is what these instructions say. */
+static bool in_epilogue(const struct unwind_image *image, uint64_t at)
+{
+    enum { EPILOGUE = 16 /* instructions */ };
+    struct x86_insn insn;
+    for (unsigned i = 0; i < EPILOGUE && decode(image, at, &insn); i++) {
+        bool moves = insn.kind == X86_ADD && insn.reg == X86_SP;
+        if (insn.kind == X86_RET)
+            return true;
+        if (insn.kind != X86_POP && insn.kind != X86_LEAVE && !moves)
+            return false;
+        at += insn.length;
+    }
+    return false;
+}
+
 static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool exact,
                          struct frame *frame)
 {
@@ -286,11 +303,14 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
                        frame_from_return(image, &state, &forward);
     enum x86_trace way = X86_TRACE_NOTHING;
     if (bounded)
-        way = x86_trace_to(image, lo, hi, start, &state);
+        way = x86_trace_to(image, lo, hi, start, exact, &state);
     uint8_t prefer = has_forward ? forward.cfa_reg : X86_SP;
     bool has_backward =
         way == X86_TRACE_FOUND && frame_from_entry(image, &state, prefer, &backward);
-    if (way == X86_TRACE_CONTRADICTION || (!has_forward && !has_backward))
+    bool surely = has_forward && exact && image->macho && in_epilogue(image, start);
+    if (way == X86_TRACE_CONTRADICTION && !surely)
+        return false;
+    if (!has_forward && !has_backward)
         return false;
     *frame = has_forward ? forward : backward;
     if (has_forward && has_backward && !combine(frame, &backward))
@@ -394,7 +414,7 @@ void analysis_correct_x86(const struct unwind_image *image, uint64_t vaddr, bool
         return;
     struct x86_state state;
     struct frame frame, forward;
-    if (x86_trace_to(image, lo, hi, at, &state) != X86_TRACE_FOUND ||
+    if (x86_trace_to(image, lo, hi, at, exact, &state) != X86_TRACE_FOUND ||
         !frame_from_entry(image, &state, X86_SP, &frame) ||
         (frame.cfa_reg == X86_SP && frame.cfa_offset == row->cfa_offset))
         return;
@@ -416,7 +436,7 @@ bool analysis_frame_pointer_x86(const struct unwind_image *image, uint64_t vaddr
     struct x86_state state;
     if (!decode(image, since - size, &insn) || insn.length != size || insn.kind != X86_MOV ||
         insn.reg != X86_BP || insn.source != X86_SP ||
-        x86_trace_to(image, since, hi, at, &state) != X86_TRACE_FOUND)
+        x86_trace_to(image, since, hi, at, exact, &state) != X86_TRACE_FOUND)
         return false;
     const struct x86_value sp = state.reg[X86_SP], fp = state.reg[X86_BP];
     if (sp.how != X86_RELATIVE || sp.reg != X86_SP || fp.how != X86_RELATIVE || fp.reg != X86_BP ||

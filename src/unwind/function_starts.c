@@ -36,6 +36,9 @@ bool unwind_function_at(const struct unwind_image *image, uint64_t vaddr,
         found = true;
         function->thumb = at & thumb;
     }
+    for (unsigned i = 0; i < UNWIND_STUB_AREAS; i++) /* the last function ends in front of them */
+        if (image->plt[i].size && image->plt[i].vaddr > lo && image->plt[i].vaddr < hi)
+            hi = image->plt[i].vaddr;
     function->lo = lo;
     function->hi = hi;
     return found && vaddr < hi;

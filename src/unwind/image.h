@@ -26,7 +26,8 @@ struct unwind_image {
     bool macho;      /* a Mach-O image, for which Apple's conventions hold */
     uint64_t bias;   /* runtime - link-time, modulo 2^64 */
     uint64_t lo, hi; /* link-time range of executable code, [lo, hi) */
-    uint64_t entry;  /* link-time address where the process begins (e_entry); 0 when unknown */
+    uint64_t entry;  /* link-time address where the process begins (e_entry, LC_UNIXTHREAD; not
+                        LC_MAIN, which dyld calls); 0 when unknown */
     struct unwind_section text; /* code bytes, for instruction analysis; may cover only a part */
     struct unwind_section eh_frame_hdr; /* binary search table; optional */
     struct unwind_section

@@ -12,6 +12,8 @@
  */
 #include "unwind/simulate.h"
 
+#include "unwind/analysis.h"
+
 enum {
     FORWARD_STEPS = 512,
     START_STEPS = 16384,
@@ -212,6 +214,28 @@ static bool popped(const struct arch *arch, const struct sim *sim)
            (sp.reg != arch->sp || sp.offset > 0);
 }
 
+/* An epilogue begins in front of `place`: the link register was loaded from the frame, and nothing
+ * since then stored, called or came from elsewhere. Branches of the check that an authentication
+ * went well (tbz, brk) lie between. */
+static bool behind_reload(const struct isa *isa, const struct unwind_image *image, uint64_t place)
+{
+    enum { EPILOGUE = 16 /* instructions */ };
+    const struct arch *arch = image->arch;
+    for (uint64_t at = place; isa->size && place - at < EPILOGUE * isa->size;) {
+        struct sim sim;
+        at -= isa->size;
+        sim_begin(&sim, arch);
+        struct step step = isa->run(image, at, &sim);
+        bool check = step.flow == FLOW_BRANCH && step.target > at && step.target <= place;
+        bool trap = step.flow == FLOW_STOP && step.size;
+        if (step.flow == FLOW_NEXT && sim.reg[arch->lr].kind == VALUE_SLOT)
+            return true;
+        if ((step.flow != FLOW_NEXT && !check && !trap) || sim.slot_count)
+            return false;
+    }
+    return false;
+}
+
 struct pending {
     uint64_t at;
     bool called;
@@ -224,6 +248,7 @@ struct path {
     uint64_t lo, hi; /* where falling through is believed */
     bool bounded;    /* lo and hi are the function's */
     bool called;     /* a call was passed, which perhaps never comes back */
+    bool epilogue;   /* it begins inside an epilogue: where it leaves is a tail call */
 };
 
 /* Code that makes room on the stack behind a call is most likely another function, which the
@@ -244,6 +269,9 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
     for (; *steps > 0; (*steps)--) {
         if (at < path.lo || at >= path.hi)
             return false;
+        if (stub_contains(path.image, at)) /* a tail call of another image's function */
+            return (!path.called || popped(arch, sim)) &&
+                   row_at_return(arch, sim, sim->reg[arch->lr], row);
         struct value sp = sim->reg[arch->sp];
         struct step step = path.isa->run(path.image, at, sim);
         if (step.size == 0 || (path.called && grew(sp, sim->reg[arch->sp])))
@@ -266,6 +294,8 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
             if (step.target < path.lo || step.target >= path.hi) {
                 if (path.bounded && popped(arch, sim))
                     return row_at_return(arch, sim, sim->reg[arch->lr], row);
+                if (path.epilogue && !path.called)
+                    return row_at_return(arch, sim, sim->reg[arch->lr], row);
                 if (path.called)
                     return false; /* a tail call would have reloaded the link register */
                 path.lo = path.image->lo;
@@ -276,7 +306,8 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
             break;
         case FLOW_RETURN: return row_at_return(arch, sim, step.ra, row);
         case FLOW_INDIRECT:
-            return popped(arch, sim) && row_at_return(arch, sim, sim->reg[arch->lr], row);
+            return (popped(arch, sim) || (path.epilogue && !path.called)) &&
+                   row_at_return(arch, sim, sim->reg[arch->lr], row);
         case FLOW_STOP: return false;
         }
     }
@@ -323,8 +354,10 @@ static bool slot_of(const struct sim *sim, unsigned reg, int64_t *offset)
 
 static bool row_at_place(const struct arch *arch, const struct sim *sim, struct unwind_row *row)
 {
-    unsigned base = arch->sp;
-    /* The CFA is sp at entry: find a register that is at a known distance from it. */
+    const struct value fp = sim->reg[arch->fp];
+    unsigned base = fp.kind == VALUE_ENTRY && fp.reg == arch->sp ? arch->fp : arch->sp;
+    /* The CFA is sp at entry: find a register that is at a known distance from it. The frame
+     * pointer stays where it is when later code moves sp again. */
     for (unsigned i = 0; sim->reg[base].kind != VALUE_ENTRY || sim->reg[base].reg != arch->sp;
          i++) {
         if (i == SIM_REGS)
@@ -335,19 +368,21 @@ static bool row_at_place(const struct arch *arch, const struct sim *sim, struct 
     start_row(row, arch, base, -(int64_t)sim->reg[base].offset);
     row->ra_signed = sim->ra_signed;
 
+    /* What was saved lies in its slot. The register may hold it as well, but not when the place is
+     * reached again, by a branch backwards from behind a call. */
     int64_t offset = 0;
-    if (is_entry(sim->reg[arch->lr], arch->lr))
-        set_ra(row, (struct reg_row){.how = REG_SAME});
-    else if (slot_of(sim, arch->lr, &offset))
+    if (slot_of(sim, arch->lr, &offset))
         set_ra(row, (struct reg_row){.how = REG_AT_CFA, .offset = offset});
+    else if (is_entry(sim->reg[arch->lr], arch->lr))
+        set_ra(row, (struct reg_row){.how = REG_SAME});
     else
         return false;
     for (unsigned i = 0; i < SIM_REGS; i++) {
-        if (!(arch->callee_saved >> i & 1) || is_entry(sim->reg[i], i))
+        if (!(arch->callee_saved >> i & 1))
             continue;
         if (slot_of(sim, i, &offset))
             row->reg[i] = (struct reg_row){.how = REG_AT_CFA, .offset = offset};
-        else
+        else if (!is_entry(sim->reg[i], i))
             row->reg[i].how = REG_UNDEFINED;
     }
     return true;
@@ -439,7 +474,7 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
                                  uint64_t vaddr, bool exact, struct unwind_row *row)
 {
     uint64_t place = exact ? vaddr : vaddr + 1;
-    struct path path = {isa, image, image->lo, image->hi, false, false};
+    struct path path = {isa, image, image->lo, image->hi, false, false, false};
     struct unwind_row started;
     enum from_start start = START_FAILED;
 
@@ -453,6 +488,7 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
     if (start == START_OUTERMOST)
         return UNWIND_ROOT;
 
+    path.epilogue = exact && image->macho && behind_reload(isa, image, place);
     bool forward = prove_forward(&path, place, exact, row);
     if (forward && row->reg[row->ra_reg].how == REG_SAME && link_register_computed(&path, place))
         return UNWIND_NO_INFO;
@@ -461,8 +497,9 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
         return UNWIND_NO_INFO;
     if (!forward) {
         /* A part of a function that was moved away (.cold) looks like a function, but begins with
-         * a frame made elsewhere: only one that saves the link register itself is believed. */
-        if (start != START_PROVED || started.reg[started.ra_reg].how == REG_SAME)
+         * a frame made elsewhere: only one that saves the link register itself is believed. Mach-O
+         * images have no such parts. */
+        if (start != START_PROVED || (started.reg[started.ra_reg].how == REG_SAME && !image->macho))
             return UNWIND_NO_INFO;
         *row = started;
     }

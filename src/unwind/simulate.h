@@ -70,6 +70,7 @@ typedef struct step (*simulate_instruction)(const struct unwind_image *image, ui
 
 struct isa {
     simulate_instruction run;
+    uint8_t size;           /* bytes of every instruction; 0 where they differ */
     uint32_t call_clobbers; /* bit per register that a call does not preserve; lr among them */
 };
 

@@ -326,11 +326,18 @@ static enum unwind_status return_from_nowhere(const struct walk_space *space,
     return UNWIND_OK;
 }
 
+static bool in_macho(const struct walk_space *space, uint64_t address)
+{
+    const struct unwind_image *image = space->find_image(space->context, address);
+    return image && image->macho;
+}
+
 enum unwind_status step_without_info(const struct walk_space *space, const struct memory *memory,
                                      bool exact, struct regs *regs, uint8_t *method)
 {
     const struct arch *arch = space->arch;
     unsigned word = arch->register_size;
+    const bool apple = in_macho(space, regs->r[arch->pc] - !exact);
     if (exact && !step_is_code(space, regs->r[arch->pc])) {
         *method = FW_METHOD_LINK_REGISTER;
         return return_from_nowhere(space, memory, regs);
@@ -340,6 +347,8 @@ enum unwind_status step_without_info(const struct walk_space *space, const struc
      * registers and shapes: no chain to trust. */
     *method = FW_METHOD_FRAME_POINTER;
     uint64_t fp = regs->r[arch->fp], next_fp, ra;
+    if (apple && !exact && regs_has(regs, arch->fp) && fp == 0)
+        return UNWIND_ROOT; /* how threads begin */
     if (!regs_has(regs, arch->fp) || fp % word || !arch->frame_records ||
         fp - regs->r[arch->sp] > MAX_FRAME)
         return UNWIND_NO_INFO;
@@ -347,6 +356,8 @@ enum unwind_status step_without_info(const struct walk_space *space, const struc
         return UNWIND_NO_INFO;
     ra = step_code_address(space, ra);
     next_fp = step_frame_pointer(space, next_fp);
+    if (apple && next_fp == 0 && !step_is_code(space, ra - 1))
+        return UNWIND_ROOT;
     if ((next_fp && next_fp <= fp) || !step_is_code(space, ra - 1) ||
         !behind_call(space, memory, ra))
         return UNWIND_NO_INFO;

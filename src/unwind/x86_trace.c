@@ -32,6 +32,7 @@ struct search {
     int32_t word;
     uint64_t lo, hi; /* bounds of the function; hi 0: unknown */
     bool has_goal;   /* looking for `goal`, else for the return */
+    bool comes_back; /* the call in front of the goal is known to return, or assumed to */
     uint64_t goal;
     unsigned steps;
     unsigned pending_count, visited_count;
@@ -378,14 +379,27 @@ static bool outside(const struct search *s, uint64_t at)
     return s->hi && (at < s->lo || at >= s->hi);
 }
 
+/* Whether nothing but padding lies between `next` and the end of the function: bounds that come
+ * from starts alone reach to the next function. */
+static bool only_padding(const struct search *s, uint64_t next)
+{
+    struct x86_insn insn;
+    while (!outside(s, next)) {
+        if (!decode_at(s->image, next, &insn) || (insn.kind != X86_NOP && insn.kind != X86_TRAP))
+            return false;
+        next += insn.length;
+    }
+    return true;
+}
+
 /* A call at `at` ends its function, as far as that can be told, so it may never come back. That it
  * does is given when the goal is the place behind it. */
 static bool may_not_return(const struct search *s, uint64_t at, uint64_t next)
 {
     if (s->has_goal && next == s->goal)
-        return false;
+        return !s->comes_back;
     if (s->hi && !outside(s, at))
-        return outside(s, next);
+        return only_padding(s, next);
     return x86_may_be_function_end(s->image, next);
 }
 
@@ -486,7 +500,7 @@ static void prepare(struct search *s, const struct unwind_image *image, uint64_t
     s->word = image->arch->pointer_size;
     s->lo = lo;
     s->hi = hi;
-    s->has_goal = false;
+    s->has_goal = s->comes_back = false;
     s->goal = 0;
     s->steps = s->pending_count = s->visited_count = 0;
     s->found = s->contradiction = false;
@@ -501,12 +515,19 @@ enum x86_trace x86_trace_to_return(const struct unwind_image *image, uint64_t st
     return run(&s, start);
 }
 
+/* A thread that stands behind a call may have come there by a branch alone, past a call that does
+ * not come back: that call counts only when no other way leads there. */
 enum x86_trace x86_trace_to(const struct unwind_image *image, uint64_t lo, uint64_t hi,
-                            uint64_t goal, struct x86_state *state)
+                            uint64_t goal, bool exact, struct x86_state *state)
 {
     struct search s;
-    prepare(&s, image, lo, hi, state);
-    s.has_goal = true;
-    s.goal = goal;
-    return run(&s, lo);
+    enum x86_trace way = X86_TRACE_NOTHING;
+    for (unsigned pass = !exact; pass < 2 && way == X86_TRACE_NOTHING; pass++) {
+        prepare(&s, image, lo, hi, state);
+        s.has_goal = true;
+        s.goal = goal;
+        s.comes_back = pass == 1;
+        way = run(&s, lo);
+    }
+    return way;
 }

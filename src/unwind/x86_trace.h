@@ -52,9 +52,9 @@ enum x86_trace x86_trace_to_return(const struct unwind_image *image, uint64_t st
                                    uint64_t hi, struct x86_state *state);
 
 /* From the function's first instruction `lo` to `goal`, before it is executed; never leaves
- * [lo, hi). */
+ * [lo, hi). `exact`: the thread stands there, else it will return there from a call. */
 enum x86_trace x86_trace_to(const struct unwind_image *image, uint64_t lo, uint64_t hi,
-                            uint64_t goal, struct x86_state *state);
+                            uint64_t goal, bool exact, struct x86_state *state);
 
 /* The code bytes from `vaddr` on, from .text or one of the PLTs; failed when there are none. */
 struct reader x86_code_at(const struct unwind_image *image, uint64_t vaddr);

@@ -1,0 +1,560 @@
+/*
+ * Steps through Mach-O images: every prologue and epilogue of recorded arm64 and x86_64 files,
+ * against a count of their pushes and pops that knows nothing of the analysis; stubs; and walks
+ * over stacks made by hand, for what compact unwind says and does not say of a frame.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "object/object.h"
+#include "support/function_starts.h"
+#include "unwind/compact_table.h"
+#include "unwind/rule.h"
+#include "unwind/sources.h"
+#include "unwind/step.h"
+#include "unwind/x86_decode.h"
+
+#define DATA FW_SHARED_DATA "/unwind/framehop/macos/"
+
+static const struct unwind_image *find_image(void *context, uint64_t address)
+{
+    const struct unwind_image *image = context;
+    return address - image->bias >= image->lo && address - image->bias < image->hi ? image : NULL;
+}
+
+static const struct memory no_memory;
+
+static bool row_at(const struct unwind_image *image, uint64_t vaddr, bool exact,
+                   struct unwind_row *row)
+{
+    const struct walk_space space = {
+        .arch = image->arch, .find_image = find_image, .context = (void *)image};
+    return step_find_row(&space, &no_memory, vaddr, exact, row) == UNWIND_OK;
+}
+
+static struct object *open_recorded(const char *name, const char *arch, struct unwind_image *image)
+{
+    char path[512];
+    struct object *object = NULL;
+    const struct object_choice choice = {.arch = arch};
+    snprintf(path, sizeof path, DATA "%s", name);
+    if (object_open_choice(path, &choice, &object, NULL) != FW_OK) {
+        print_message("skip: no %s\n", path);
+        skip();
+    }
+    object_unwind_image(object, NULL, image);
+    return object;
+}
+
+/* ---- prologues and epilogues ---- */
+
+struct tally {
+    unsigned long prologue, epilogue, wrong;
+};
+
+typedef void (*function_call)(const struct unwind_image *image, uint64_t lo, uint64_t hi,
+                              struct tally *tally);
+
+static void each_function(const struct unwind_image *image, function_call call, struct tally *tally)
+{
+    struct reader r = reader_over(image->function_starts.data, image->function_starts.size);
+    uint64_t at = image->header, last = 0;
+    while (reader_left(&r)) {
+        uint64_t distance = reader_uleb(&r);
+        if (distance == 0)
+            break;
+        at += distance;
+        if (last)
+            call(image, last, at, tally);
+        last = at;
+    }
+}
+
+static uint32_t word_at(const struct unwind_image *image, uint64_t vaddr)
+{
+    struct reader r = reader_at(image->text.data, image->text.size, vaddr - image->text.vaddr);
+    return reader_u32(&r);
+}
+
+static bool is_branch_arm64(uint32_t word)
+{
+    return (word & 0x7c000000) == 0x14000000 || (word & 0xfe000000) == 0x54000000 ||
+           (word & 0x7c000000) == 0x34000000 || (word & 0xfe000000) == 0xd6000000;
+}
+
+/* Until x29 is set up, and once x29 and x30 were reloaded, nothing can be found through x29. */
+static void check_arm64(const struct unwind_image *image, uint64_t lo, uint64_t hi,
+                        struct tally *tally)
+{
+    bool prologue = true, epilogue = false;
+    for (uint64_t at = lo; at < hi; at += 4) {
+        const uint32_t word = word_at(image, at);
+        struct unwind_row row;
+        tally->prologue += prologue;
+        tally->epilogue += epilogue;
+        if ((prologue || epilogue) && row_at(image, at, true, &row) && row.cfa_reg == 29)
+            tally->wrong++;
+        if ((word & 0xffc003ff) == 0x910003fd) /* add x29, sp, #n */
+            prologue = false;
+        if (is_branch_arm64(word))
+            prologue = epilogue = false;
+        if ((word & 0xfe407fff) == 0xa8407bfd) /* ldp x29, x30, [sp...] */
+            epilogue = true;
+    }
+}
+
+static bool decode_at(const struct unwind_image *image, uint64_t at, struct x86_insn *insn)
+{
+    struct reader r = reader_at(image->text.data, image->text.size, at - image->text.vaddr);
+    return !r.failed && x86_decode(r, true, insn);
+}
+
+static bool cfa_is(const struct unwind_image *image, uint64_t at, int64_t cfa)
+{
+    struct unwind_row row;
+    bool found = row_at(image, at, true, &row);
+    /* In the body of a function with a frame pointer either register will do. */
+    if (found && (row.cfa_reg != 7 || row.cfa_offset == cfa))
+        return true;
+    print_error("%#llx: CFA is sp + %lld, found %d r%u%+lld\n", (unsigned long long)at,
+                (long long)cfa, found, row.cfa_reg, (long long)row.cfa_offset);
+    return false;
+}
+
+/* From the start: pushes and `sub` up to the first branch. From each pop on: pops and `add` down to
+ * the return. */
+static void check_x86_64(const struct unwind_image *image, uint64_t lo, uint64_t hi,
+                         struct tally *tally)
+{
+    struct x86_insn insn;
+    int64_t cfa = 8;
+    for (uint64_t at = lo; at < hi && decode_at(image, at, &insn); at += insn.length) {
+        tally->prologue++;
+        tally->wrong += !cfa_is(image, at, cfa);
+        if (insn.kind == X86_PUSH)
+            cfa += 8;
+        else if (insn.kind == X86_ADD && insn.reg == X86_SP)
+            cfa -= insn.value;
+        else if (insn.kind >= X86_CALL || (insn.writes >> X86_SP & 1) || insn.kind == X86_POP)
+            break;
+    }
+    uint64_t pops[16], count = 0;
+    for (uint64_t at = lo; at < hi && decode_at(image, at, &insn); at += insn.length) {
+        bool pop = insn.kind == X86_POP;
+        if (insn.kind == X86_RET && count)
+            for (uint64_t i = 0; i < count; i++) {
+                tally->epilogue++;
+                tally->wrong += !cfa_is(image, pops[i], 8 * (int64_t)(count - i) + 8);
+            }
+        count = pop && count < 16 ? count : 0;
+        if (pop)
+            pops[count++] = at;
+    }
+}
+
+static void prologues_and_epilogues(void **state)
+{
+    static const struct {
+        const char *file, *arch;
+        function_call check;
+        unsigned long prologue, epilogue;
+    } list[] = {
+        {"arm64/fp/query-api", "arm64", check_arm64, 15000, 16000},
+        {"arm64/fp/libmozglue-fat.dylib", "arm64", check_arm64, 6000, 3000},
+        {"x86_64/fp/libmozglue.dylib", "x86_64", check_x86_64, 5000, 2000},
+        {"x86_64/nofp/libmozglue.dylib", "x86_64", check_x86_64, 5000, 2000},
+        {"x86_64/nofp/firefox-esr-78", "x86_64", check_x86_64, 80, 30},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        struct unwind_image image;
+        struct tally tally = {0};
+        struct object *object = open_recorded(list[i].file, list[i].arch, &image);
+        each_function(&image, list[i].check, &tally);
+        print_message("%s: %lu places in prologues, %lu in epilogues, %lu wrong\n", list[i].file,
+                      tally.prologue, tally.epilogue, tally.wrong);
+        assert_int_equal(tally.wrong, 0);
+        assert_true(tally.prologue > list[i].prologue && tally.epilogue > list[i].epilogue);
+        object_close(object);
+    }
+}
+
+/* ---- places ---- */
+
+static void places(void **state)
+{
+    /* The disassembly at each address, and what lies between sp and the CFA there. `in_lr`: the
+     * return address has not been saved, or was reloaded. */
+    static const struct {
+        const char *file, *arch;
+        uint64_t at;
+        int64_t cfa;
+        bool in_lr;
+    } list[] = {
+#define FAT   "arm64/fp/libmozglue-fat.dylib", "arm64"
+#define QUERY "arm64/fp/query-api", "arm64"
+#define NOFP  "x86_64/nofp/libmozglue.dylib", "x86_64"
+        {FAT, 0x70f4, 0, true},   /* stp x20, x19, [sp, #-0x20]! */
+        {FAT, 0x70f8, 32, true},  /* stp x29, x30, [sp, #0x10] */
+        {FAT, 0x70fc, 32, false}, /* add x29, sp, #0x10 */
+        {FAT, 0x72a0, 32, false}, /* ldp x29, x30, [sp, #0x10] */
+        {FAT, 0x72a4, 32, true},  /* ldp x20, x19, [sp], #0x20 */
+        {FAT, 0x72a8, 0, true},   /* ret */
+        {FAT, 0x73b8, 32, true},  /* ldp x20, x19, [sp], #0x20, before a tail call */
+        {FAT, 0x73bc, 0, true},   /* br x1 */
+        /* a prologue in the middle of a function, which has DWARF alone */
+        {QUERY, 0x10000fae4, 0, true},   /* mov x2, x0 */
+        {QUERY, 0x10000fafc, 0, true},   /* b malloc's stub */
+        {QUERY, 0x10000fb10, 0, true},   /* ret */
+        {QUERY, 0x10000fb18, 32, true},  /* stp x29, x30, [sp, #0x10] */
+        {QUERY, 0x10000fb1c, 32, false}, /* str xzr, [sp, #0x8] */
+        {QUERY, 0x10000fb44, 32, true},  /* add sp, sp, #0x20 */
+        {QUERY, 0x10000fb48, 0, true},   /* ret */
+        {QUERY, 0x1001d2d18, 0, true},   /* __stubs: nop */
+        {QUERY, 0x1001d2d1c, 0, true},   /* ldr x16, slot */
+        {QUERY, 0x1001d2d20, 0, true},   /* br x16 */
+        {QUERY, 0x1001d309c, 0, true},   /* __stub_helper: adr x17 */
+        {QUERY, 0x1001d30a4, 0, true},   /* stp x16, x17, [sp, #-0x10]! */
+        {QUERY, 0x1001d30a8, 16, true},  /* nop */
+        {QUERY, 0x1001d30b0, 16, true},  /* br x16 */
+        {QUERY, 0x1001d30b4, 0, true},   /* ldr w16, number */
+        {QUERY, 0x1001d30b8, 0, true},   /* b __stub_helper */
+        {NOFP, 0x6caf8, 8, false},       /* __stubs: jmp *slot */
+        {NOFP, 0x6ce10, 16, false},      /* __stub_helper: lea r11, entered by jmp */
+        {NOFP, 0x6ce17, 16, false},      /* push r11 */
+        {NOFP, 0x6ce19, 24, false},      /* jmp *binder */
+        {NOFP, 0x6ce20, 8, false},       /* push $0 */
+        {NOFP, 0x6ce25, 16, false},      /* jmp __stub_helper */
+        {NOFP, 0x2ba93, 224, false},     /* add $0xa8, %rsp */
+        {NOFP, 0x2ba9a, 56, false},      /* pop %rbx */
+        {NOFP, 0x2baa4, 8, false},       /* jmp another function's stub */
+        {NOFP, 0x2baa9, 224, false},     /* the body goes on behind it */
+        {NOFP, 0x2bafa, 224, false},     /* call abort, the last of the function */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        struct unwind_image image;
+        struct unwind_row row;
+        struct object *object = open_recorded(list[i].file, list[i].arch, &image);
+        const struct arch *arch = image.arch;
+        assert_true(row_at(&image, list[i].at, true, &row));
+        const struct reg_row *ra = &row.reg[row.ra_reg];
+        bool fp = row.cfa_reg == arch->fp && row.cfa_offset == 2 * arch->pointer_size;
+        bool right = (fp || (row.cfa_reg == arch->sp && row.cfa_offset == list[i].cfa)) &&
+                     (ra->how == REG_AT_CFA) == !list[i].in_lr;
+        /* The frame pointer will do between its setting up and its reload. */
+        if (fp && (list[i].in_lr || list[i].cfa == 0))
+            right = false;
+        if (arch->lr == ARCH_NO_REG)
+            right = right && ra->how == REG_AT_CFA && ra->offset == -8;
+        if (!right)
+            print_error("%s %#llx: r%u%+lld, return address how %d%+lld\n", list[i].file,
+                        (unsigned long long)list[i].at, row.cfa_reg, (long long)row.cfa_offset,
+                        ra->how, (long long)ra->offset);
+        assert_true(right);
+        object_close(object);
+    }
+}
+
+/* ---- walks over stacks made by hand ---- */
+
+enum { BASE = 0x100000, STACK = 0x700000, WORDS = 64 };
+
+/* An image whose code is nothing but calls, so that it proves nothing: one function in
+ * each 0x100 bytes. */
+struct world {
+    struct unwind_image image;
+    struct table table;
+    uint8_t code[0x2000];
+    uint8_t starts[64];
+    uint64_t stack[WORDS];
+    struct rule_cache *cache;
+};
+
+static struct world *make_world(const struct arch *arch, const uint32_t (*entries)[2],
+                                unsigned count)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    struct starts_list starts = {.bytes = w->starts};
+    for (unsigned i = 0; i < 16; i++)
+        starts_add(&starts, 0x1000 + 0x100 * i);
+    table_begin(&w->table, 0, 0);
+    table_regular(&w->table, entries, count);
+    for (unsigned i = 0; i < 3; i++)
+        table_index(&w->table, 0x2000, 0);
+    for (size_t at = 0; at < sizeof w->code; at += 4) {
+        uint32_t insn = arch->id == ARCH_AARCH64 ? 0x94000000 : 0xebfffffe; /* bl */
+        memcpy(w->code + at, &insn, 4);
+    }
+    w->cache = calloc(1, RULE_CACHE_SIZE(6));
+    assert_non_null(w->cache);
+    rule_cache_init(w->cache, 6);
+    w->image = (struct unwind_image){
+        .arch = arch,
+        .macho = true,
+        .bias = 0x4000,
+        .lo = BASE,
+        .hi = BASE + sizeof w->code,
+        .header = BASE,
+        .text = {w->code, sizeof w->code, BASE},
+        .unwind_info = {w->table.bytes, w->table.size, BASE + 0x8000},
+        .function_starts = {w->starts, starts.size, 0},
+    };
+    return w;
+}
+
+static void free_world(struct world *w)
+{
+    free(w->cache);
+    free(w);
+}
+
+/* A runtime address in function number `i`. */
+static uint64_t in_function(const struct world *w, unsigned i)
+{
+    return w->image.bias + BASE + 0x1000 + 0x100 * i + 0x40;
+}
+
+static void put_code(struct world *w, unsigned function, const uint32_t *insns, unsigned count)
+{
+    memcpy(w->code + 0x1000 + 0x100 * function, insns, 4 * count);
+}
+
+static void check_walk(struct world *w, const struct regs *regs, const uint64_t *expected,
+                       unsigned count, uint8_t end)
+{
+    struct fw_frame frames[16];
+    struct fw_stack stack = {.frames = frames, .capacity = 16};
+    const struct walk_space space = {
+        .arch = w->image.arch, .find_image = find_image, .context = &w->image, .cache = w->cache};
+    const struct memory memory = {.range = {{STACK, sizeof w->stack, (const uint8_t *)w->stack}}};
+    const struct walk_options options = {.exact_first = true};
+    for (unsigned again = 0; again < 2; again++) { /* the second time by rules from the cache */
+        walk_stack(&space, &memory, regs, &options, &stack);
+        assert_int_equal(stack.count, count);
+        for (unsigned i = 0; i < count; i++)
+            assert_int_equal(frames[i].address, expected[i]);
+        assert_int_equal(stack.end, end);
+    }
+}
+
+static struct regs registers(const struct arch *arch, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+    struct regs regs = {{0}, 0};
+    regs_set(&regs, arch->pc, pc);
+    regs_set(&regs, arch->sp, sp);
+    regs_set(&regs, arch->fp, fp);
+    return regs;
+}
+
+enum { NONE = 0, FRAME = 0x04000000, FRAMELESS_32 = 0x02002000 };
+static const uint32_t functions[][2] = {
+    {0x1000, NONE}, {0x1100, FRAME}, {0x1200, FRAMELESS_32}, {0x1300, FRAME}, {0x1400, NONE}};
+
+/* The innermost function has no information, and code that proves its frame: the return address is
+ * in the link register. Frames further out are found through frame records. */
+static void no_information_innermost(void **state)
+{
+    static const uint32_t wrapper[] = {0xd2800090, 0xd4001001, 0xd65f03c0}; /* mov; svc; ret */
+    struct world *w = make_world(&arch_aarch64, functions, 5);
+    struct regs regs = registers(&arch_aarch64, in_function(w, 0) - 0x40 + 8, STACK, STACK + 16);
+    const uint64_t expected[] = {regs.r[32], in_function(w, 1), in_function(w, 3)};
+    (void)state;
+    put_code(w, 0, wrapper, 3);
+    regs_set(&regs, 30, in_function(w, 1));
+    w->stack[2] = STACK + 48; /* the record of function 1 */
+    w->stack[3] = in_function(w, 3);
+    w->stack[6] = 0; /* of function 3: the outermost */
+    w->stack[7] = 0;
+    check_walk(w, &regs, expected, 3, FW_END_ROOT);
+    free_world(w);
+}
+
+/* System calls of libsystem_kernel, which has no information for them: at every instruction. */
+static void system_calls(void **state)
+{
+    static const uint32_t arm64[] = {
+        0xd2800090, 0xd4001001,             /* mov x16, #4; svc #0x80 */
+        0x54000103,                         /* b.lo: to the last ret */
+        0xd503237f, 0xa9bf7bfd, 0x910003fd, /* pacibsp; stp x29, x30, [sp, #-16]!; mov x29, sp */
+        0x94000100, 0x910003bf,             /* bl cerror; mov sp, x29 */
+        0xa8c17bfd, 0xd65f0fff, 0xd65f03c0, /* ldp x29, x30, [sp], #16; retab; ret */
+    };
+    static const uint8_t x86_64[] = {
+        0xb8, 0x04, 0x00, 0x00, 0x02, 0x49, 0x89, 0xca, 0x0f, 0x05, /* mov; mov; syscall */
+        0x73, 0x08, 0x48, 0x89, 0xc7, 0xe9, 0x00, 0x10, 0x00, 0x00, /* jae; mov; jmp cerror */
+        0xc3,                                                       /* ret */
+    };
+    static const uint8_t x86_places[] = {0, 5, 8, 10, 12, 15, 20};
+    struct world *w = make_world(&arch_aarch64, functions, 5);
+    struct unwind_row row;
+    (void)state;
+    put_code(w, 0, arm64, 11);
+    for (unsigned i = 0; i < 11; i++) {
+        bool saved = i >= 5 && i <= 8;
+        assert_true(row_at(&w->image, w->image.bias + BASE + 0x1000 + 4 * i, true, &row));
+        assert_int_equal(row.reg[30].how, saved ? REG_AT_CFA : REG_SAME);
+        assert_int_equal(row.cfa_offset, saved ? 16 : 0);
+    }
+    free_world(w);
+    w = make_world(&arch_x86_64, functions, 5);
+    memcpy(w->code + 0x1000, x86_64, sizeof x86_64);
+    for (unsigned i = 0; i < sizeof x86_places; i++) {
+        assert_true(row_at(&w->image, w->image.bias + BASE + 0x1000 + x86_places[i], true, &row));
+        assert_true(row.cfa_reg == 7 && row.cfa_offset == 8);
+    }
+    free_world(w);
+}
+
+/* The same function behind a call: its link register is not asked. The chain of records goes on,
+ * and where there is none the stack ends, saying so. */
+static void no_information_further_out(void **state)
+{
+    struct world *w = make_world(&arch_aarch64, functions, 5);
+    struct regs regs = registers(&arch_aarch64, in_function(w, 1), STACK, STACK);
+    uint64_t expected[] = {in_function(w, 1), in_function(w, 4), in_function(w, 3)};
+    (void)state;
+    regs_set(&regs, 30, in_function(w, 2));
+    w->stack[0] = STACK + 32;
+    w->stack[1] = in_function(w, 4);
+    w->stack[4] = STACK + 64;
+    w->stack[5] = in_function(w, 3);
+    check_walk(w, &regs, expected, 3, FW_END_ROOT);
+    w->stack[0] = STACK + 33; /* no chain */
+    check_walk(w, &regs, expected, 2, FW_END_NO_INFO);
+    w->stack[0] = 0; /* a thread begins here */
+    check_walk(w, &regs, expected, 2, FW_END_ROOT);
+    free_world(w);
+}
+
+/* A frameless function behind a call, whose link register the callee restores (an assembler
+ * function with DWARF that says so); and one whose callee says nothing of it. */
+static void frameless_further_out(void **state)
+{
+    static const uint32_t with_dwarf[][2] = {
+        {0x1000, 0x03000018}, {0x1100, FRAME}, {0x1200, FRAMELESS_32}, {0x1300, FRAME}};
+    static const uint8_t frames[] = {/* CIE: returns through x9, CFA = sp + 32 */
+                                     20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 9, 1, 0x00,
+                                     0x0c, 31, 32, 0, 0, 0, 0,
+                                     /* FDE: x9 at CFA - 24, x30 at CFA - 32 */
+                                     28, 0, 0, 0, 28, 0, 0, 0, 0x00, 0x10, 0x10, 0, 0, 0, 0, 0,
+                                     0x00, 1, 0, 0, 0, 0, 0, 0, 0, 0x89, 3, 0x9e, 4, 0, 0, 0};
+    struct world *w = make_world(&arch_aarch64, with_dwarf, 4);
+    struct regs regs = registers(&arch_aarch64, in_function(w, 0), STACK, STACK + 80);
+    const uint64_t expected[] = {in_function(w, 0), in_function(w, 2), in_function(w, 3)};
+    (void)state;
+    memset(w->code + 0x1000, 0, 0x100); /* nothing is proved here */
+    w->image.eh_frame = (struct unwind_section){frames, sizeof frames, BASE + 0x9000};
+    w->stack[0] = in_function(w, 3); /* x30, put back by the innermost function */
+    w->stack[1] = in_function(w, 2); /* x9: where that returns to */
+    check_walk(w, &regs, expected, 3, FW_END_ROOT);
+    free_world(w);
+
+    w = make_world(&arch_aarch64, functions, 5);
+    regs = registers(&arch_aarch64, in_function(w, 1), STACK, STACK);
+    regs_set(&regs, 30, in_function(w, 3));
+    w->stack[0] = STACK + 80;
+    w->stack[1] = in_function(w, 2);
+    const uint64_t short_of[] = {in_function(w, 1), in_function(w, 2)};
+    check_walk(w, &regs, short_of, 2, FW_END_BAD_INFO);
+    free_world(w);
+}
+
+/* Saved registers of arm64_32 take eight bytes, its addresses four. */
+static void walk_arm64_32(void **state)
+{
+    struct world *w = make_world(&arch_arm64_32, functions, 5);
+    struct regs regs = registers(&arch_arm64_32, in_function(w, 1), STACK, STACK);
+    const uint64_t expected[] = {in_function(w, 1), in_function(w, 3), in_function(w, 4),
+                                 in_function(w, 1)};
+    (void)state;
+    w->stack[0] = STACK + 32;
+    w->stack[1] = in_function(w, 3) | 0xdeadbeef00000000; /* the upper half is no address */
+    w->stack[4] = STACK + 64;
+    w->stack[5] = in_function(w, 4);
+    w->stack[8] = STACK + 96; /* function 4 has no information: its record is followed */
+    w->stack[9] = in_function(w, 1);
+    w->stack[12] = 0;
+    w->stack[13] = 0;
+    check_walk(w, &regs, expected, 4, FW_END_ROOT);
+    free_world(w);
+}
+
+/* armv7k: r7 with compact unwind, and the chain of records where that says nothing; saved registers
+ * of r7's frame come back. armv7 of iOS has no compact unwind at all. */
+static void walk_armv7(void **state)
+{
+    static const uint32_t entries[][2] = {{0x1000, 0x01000007}, {0x1100, 0x01400000}, {0x1200, 0}};
+    struct world *w = make_world(&arch_arm_apple, entries, 3);
+    struct regs regs = registers(&arch_arm_apple, in_function(w, 0), STACK, STACK + 12);
+    const uint64_t expected[] = {in_function(w, 0), in_function(w, 1), in_function(w, 2),
+                                 in_function(w, 2) + 4};
+    uint32_t *stack = (uint32_t *)w->stack;
+    (void)state;
+    stack[0] = 4; /* r4, r5, r6 */
+    stack[1] = 5;
+    stack[2] = 6;
+    stack[3] = STACK + 32;                      /* r7 */
+    stack[4] = (uint32_t)in_function(w, 1) | 1; /* a return to Thumb code */
+    stack[8] = STACK + 64;
+    stack[9] = (uint32_t)in_function(w, 2);
+    stack[16] = STACK + 96;
+    stack[17] = (uint32_t)in_function(w, 2) + 4;
+    stack[24] = stack[25] = 0;
+    check_walk(w, &regs, expected, 4, FW_END_ROOT);
+
+    w->image.unwind_info.data = NULL;
+    check_walk(w, &regs, expected, 4, FW_END_ROOT);
+
+    struct unwind_image elf = w->image; /* elsewhere no chain is trusted */
+    elf.arch = &arch_arm;
+    const struct walk_space space = {
+        .arch = &arch_arm, .find_image = find_image, .context = &elf, .cache = w->cache};
+    const struct memory memory = {.range = {{STACK, sizeof w->stack, (const uint8_t *)w->stack}}};
+    uint8_t method;
+    regs = registers(&arch_arm, in_function(w, 0), STACK, STACK + 12);
+    assert_int_equal(step_without_info(&space, &memory, false, &regs, &method), UNWIND_NO_INFO);
+    free_world(w);
+}
+
+/* .eh_frame of Apple's i386 calls ebp 4 and esp 5; .debug_frame and other systems the reverse. */
+static void numbers_of_i386(void **state)
+{
+    static const uint8_t frames[] = {
+        16, 0, 0,  0, 0, 0, 0, 0,    1,    0, 1, 0x7c, 8, 0x0c, 5, 8, 0x84, 2, 0x88, 1, 20, 0,
+        0,  0, 24, 0, 0, 0, 0, 0x10, 0x10, 0, 0, 1,    0, 0,    0, 0, 0,    0, 0,    0, 0,  0};
+    struct unwind_image image = {
+        .arch = &arch_i386, .macho = true, .eh_frame = {frames, sizeof frames, BASE}};
+    struct unwind_row row;
+    (void)state;
+    assert_int_equal(cfi_find_eh(&image, BASE + 0x1010, &row), UNWIND_OK);
+    assert_true(row.cfa_reg == arch_i386.sp && row.cfa_offset == 8);
+    assert_true(row.reg[arch_i386.fp].how == REG_AT_CFA && row.reg[arch_i386.fp].offset == -8);
+    image.macho = false;
+    assert_int_equal(cfi_find_eh(&image, BASE + 0x1010, &row), UNWIND_OK);
+    assert_true(row.cfa_reg == arch_i386.fp);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prologues_and_epilogues),
+        cmocka_unit_test(places),
+        cmocka_unit_test(no_information_innermost),
+        cmocka_unit_test(system_calls),
+        cmocka_unit_test(no_information_further_out),
+        cmocka_unit_test(frameless_further_out),
+        cmocka_unit_test(walk_arm64_32),
+        cmocka_unit_test(walk_armv7),
+        cmocka_unit_test(numbers_of_i386),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
