@@ -77,6 +77,7 @@ enum { TSD_LIMIT = 256, TLV_LIMIT = 256, FAULT_LIMIT = 16 };
 struct thread {
     _Atomic uint32_t stop; /* STOP_*: suspend count and whether it is parked */
     uint32_t critical;     /* locks of the loader that it holds */
+    uint32_t deferred;     /* signals that came while it held some, by Darwin's number */
     int tid;
     uint32_t port;
     uint32_t rights; /* user references beside libpthread's own */
@@ -209,6 +210,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* signals.c */
 void signals_start(void);
 void signals_thread_start(struct thread *thread);
+void signals_deferred(struct thread *self);
 int darwin_errno(int error);
 
 void host_exit(int status) __attribute__((noreturn));

@@ -86,7 +86,10 @@ uint32_t shim_mach_host_self(void)
     return PORT_HOST;
 }
 
-static int change_refs(uint32_t name, int delta, bool dead_name)
+/* right: MACH_PORT_RIGHT_SEND or _DEAD_NAME, or ANY_RIGHT for whichever the name has. */
+enum { ANY_RIGHT = 99 };
+
+static int change_refs(uint32_t name, int delta, uint32_t right)
 {
     if (name == PORT_TASK || (name >= SEMAPHORE_FIRST && (name & 0xff) == 3))
         return KERN_SUCCESS;
@@ -96,7 +99,8 @@ static int change_refs(uint32_t name, int delta, bool dead_name)
     uint32_t *rights = name == PORT_HOST ? &host_rights : thread ? &thread->rights : NULL;
     if (!rights || (thread && thread->dead && thread->rights == 0)) {
         result = KERN_INVALID_NAME;
-    } else if (thread && thread->dead != dead_name) {
+    } else if (thread && right != ANY_RIGHT &&
+               thread->dead != (right == MACH_PORT_RIGHT_DEAD_NAME)) {
         result = KERN_INVALID_RIGHT;
     } else if (delta < 0 && *rights < (uint32_t)-delta) {
         unlock();
@@ -116,11 +120,7 @@ int shim_mach_port_deallocate(uint32_t task, uint32_t name)
     INJECT(mach_port_deallocate);
     if (task != PORT_TASK)
         return MACH_SEND_INVALID_DEST;
-    lock();
-    const struct thread *thread = by_port(name);
-    const bool dead = thread && thread->dead;
-    unlock();
-    return change_refs(name, -1, dead);
+    return change_refs(name, -1, ANY_RIGHT);
 }
 
 int shim_mach_port_mod_refs(uint32_t task, uint32_t name, uint32_t right, int delta)
@@ -130,7 +130,7 @@ int shim_mach_port_mod_refs(uint32_t task, uint32_t name, uint32_t right, int de
         return MACH_SEND_INVALID_DEST;
     if (right != MACH_PORT_RIGHT_SEND && right != MACH_PORT_RIGHT_DEAD_NAME)
         return KERN_INVALID_VALUE;
-    return change_refs(name, delta, right == MACH_PORT_RIGHT_DEAD_NAME);
+    return change_refs(name, delta, right);
 }
 
 int shim_mach_port_get_refs(uint32_t task, uint32_t name, uint32_t right, uint32_t *refs)

@@ -185,7 +185,7 @@ static void enter_trampoline(ucontext_t *context, const struct frame *frame, uin
     greg_t *g = context->uc_mcontext.gregs;
     g[REG_RIP] = (greg_t)trampoline;
     g[REG_RSP] = (greg_t)sp;
-    g[REG_RBP] = 0;
+    g[REG_RBP] = (greg_t)frame->shown.fp;
     g[REG_RBX] = (greg_t)(uintptr_t)&frame->context;
     g[REG_RDI] = (greg_t)handler;
     g[REG_RSI] = 1;
@@ -194,8 +194,6 @@ static void enter_trampoline(ucontext_t *context, const struct frame *frame, uin
     g[REG_R8] = (greg_t)(uintptr_t)&frame->context;
     g[REG_R9] = 0;
     g[REG_EFL] &= ~(greg_t)0x400;
-    /* As the kernel does: the handler's frame chain goes on with what was interrupted. */
-    g[REG_RBP] = (greg_t)frame->shown.fp;
 #else
     mcontext_t *m = &context->uc_mcontext;
     m->pc = trampoline;
@@ -239,6 +237,10 @@ static void deliver(int number, siginfo_t *linux_info, void *linux_context)
     struct registers registers;
     if (!self)
         _exit(128 + number);
+    if (self->critical && linux_info->si_code <= 0) { /* as if it came after the system call */
+        self->deferred |= 1u << (darwin - 1);
+        return;
+    }
     context_registers(context, &machhost_record, &registers);
     const uint64_t handler = (uint64_t)(uintptr_t)action->handler;
     if (handler <= 1) {
@@ -422,6 +424,16 @@ int shim_sigprocmask(int how, const uint32_t *set, uint32_t *old)
     const int error = shim_pthread_sigmask(how, set, old);
     errno = error;
     return error ? -1 : 0;
+}
+
+void signals_deferred(struct thread *self)
+{
+    const uint32_t mask = self->deferred;
+    self->deferred = 0;
+    for (int i = 1; i < SIGNAL_LIMIT; i++) {
+        if (mask >> (i - 1) & 1)
+            syscall(SYS_tgkill, getpid(), self->tid, linux_signals[i]);
+    }
 }
 
 static int linux_number(int number)

@@ -162,6 +162,7 @@ static void send_stop(const struct thread *thread)
 
 static int stop_thread(struct thread *thread)
 {
+    const uint64_t asked = now_ns();
     const uint32_t before = atomic_fetch_add(&thread->stop, STOP_ONE);
     if (before & STOP_DEAD) {
         atomic_fetch_sub(&thread->stop, STOP_ONE);
@@ -173,8 +174,12 @@ static int stop_thread(struct thread *thread)
         return KERN_SUCCESS; /* it was parked in the system call above, and somebody resumed it */
     for (;;) {
         const uint32_t seen = atomic_load(&thread->stop);
-        if (seen & STOP_PARKED)
+        if (seen & STOP_PARKED) {
+            /* It may not have left its place since it was resumed last. */
+            if (before < STOP_ONE && thread->stopped_since < asked)
+                thread->stopped_since = asked;
             return KERN_SUCCESS;
+        }
         if (seen & STOP_RETRY) {
             atomic_fetch_and(&thread->stop, ~(uint32_t)STOP_RETRY);
             sched_yield();

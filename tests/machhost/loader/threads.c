@@ -42,7 +42,9 @@ void unlock(void)
 {
     pthread_mutex_unlock(&big_lock);
     atomic_signal_fence(memory_order_seq_cst);
-    thread_self()->critical--;
+    struct thread *self = thread_self();
+    if (--self->critical == 0 && self->deferred)
+        signals_deferred(self);
 }
 
 void futex_wait(const _Atomic uint32_t *word, uint32_t value, const struct timespec *span)
