@@ -6,6 +6,7 @@ foreach(count IN ITEMS 1000 100000)
     DEPENDS apple_functions.awk)
   add_library(bench_functions_${count} SHARED ${functions})
   set_target_properties(bench_functions_${count} PROPERTIES LINKER_LANGUAGE C)
+  target_compile_options(bench_functions_${count} PRIVATE -g0) # debug information adds symbols of its own
 endforeach()
 
 foreach(name IN ITEMS stop names repeat)

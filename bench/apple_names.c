@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { ADDRESSES = 4096, SCANNED = 64 };
+enum { ADDRESSES = 4096, SCANNED = 8 };
 
 static uintptr_t addresses[ADDRESSES];
 static unsigned count;

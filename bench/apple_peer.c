@@ -61,7 +61,8 @@ static const char *scan(const struct mach_header_64 *header, intptr_t slide, uin
         const struct segment_command_64 *segment = (const void *)command;
         if (command->cmd == LC_SYMTAB)
             table = (const void *)command;
-        else if (command->cmd == LC_SEGMENT_64 && memcmp(segment->segname, SEG_LINKEDIT, sizeof SEG_LINKEDIT) == 0)
+        else if (command->cmd == LC_SEGMENT_64 &&
+                 memcmp(segment->segname, SEG_LINKEDIT, sizeof SEG_LINKEDIT) == 0)
             linkedit = segment->vmaddr + (uint64_t)slide - segment->fileoff;
     }
     if (!table || !linkedit)

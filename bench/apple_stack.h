@@ -60,7 +60,8 @@ static inline void apple_descend(const struct apple_library *library, uint64_t r
 {
     struct apple_step steps[APPLE_DEPTH];
     for (unsigned i = 0; i < APPLE_DEPTH; i++)
-        steps[i] = (struct apple_step){(apple_function *)apple_draw(library, &random), &steps[i + 1]};
+        steps[i] =
+            (struct apple_step){(apple_function *)apple_draw(library, &random), &steps[i + 1]};
     apple_function *const outermost = steps[APPLE_DEPTH - 1].next;
     steps[APPLE_DEPTH - 1] = (struct apple_step){leaf, argument};
     outermost(steps);
