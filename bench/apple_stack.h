@@ -1,6 +1,6 @@
 /*
  * Stacks of a known depth for the Apple figures: functions of a generated library call each other
- * in an order drawn by lot. A library holds COUNT functions of 16 bytes each, function_000000 on,
+ * in an order drawn by lot. A library holds COUNT functions, 32 bytes apart, function_000000 on,
  * and as many symbols (apple_functions.awk).
  */
 #ifndef BENCH_APPLE_STACK_H
@@ -10,7 +10,7 @@
 
 #include <dlfcn.h>
 
-enum { APPLE_DEPTH = 50, APPLE_FUNCTION_SIZE = 16 };
+enum { APPLE_DEPTH = 50, APPLE_FUNCTION_SIZE = 32 };
 
 struct apple_step;
 typedef void apple_function(struct apple_step *);

@@ -7,6 +7,7 @@
  *     at-once   the same, all threads stopped together
  *     scan      the peer, one thread after the other: reads and names before it is resumed
  *     noscan    the same without names
+ *     bare      the same without looking at it: what the model of Mach costs by itself
  *     scan-at-once, noscan-at-once: all threads suspended, then read, then resumed
  */
 #include "apple_peer.h"
@@ -79,6 +80,14 @@ static void resume(unsigned i)
     bench_require(thread_resume(ports[i]), KERN_SUCCESS, "thread_resume");
 }
 
+static void bare(void)
+{
+    for (unsigned i = 0; i < thread_count; i++) {
+        suspend(i);
+        resume(i);
+    }
+}
+
 static void check(unsigned i, bool scan)
 {
     unsigned named = 0;
@@ -110,6 +119,8 @@ static void capture(const char *way)
     const bool at_once = strstr(way, "at-once") != NULL;
     if (strcmp(way, "ours") == 0 || strcmp(way, "at-once") == 0)
         ours(at_once);
+    else if (strcmp(way, "bare") == 0)
+        bare();
     else
         peer(strncmp(way, "scan", 4) == 0, at_once);
 }
@@ -146,6 +157,7 @@ int main(int argc, char **argv)
         machhost_stopped_reset();
         capture(argv[3]);
         machhost_stopped(&times);
+if (getenv("W")) fprintf(stderr, "windows %llu total %llu longest %llu\n", times.windows, times.total, times.longest); if (getenv("W")) { extern uint64_t T[8]; fprintf(stderr, "suspend %llu state %llu copy %llu contexts %llu resume %llu size %llu\n", T[0]-T[7], T[1]-T[0], T[2]-T[1], T[3]-T[2], T[4]-T[3], T[6]); }
         stopped[round] = (double)times.total / 1000 / thread_count;
     }
     printf("%.3f\n", bench_quantile(stopped, ROUNDS, 0.5));
