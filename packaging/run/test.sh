@@ -46,6 +46,8 @@ run_test() {
     check i386
     check aarch64
     check armv7
+    check apple-x86_64
+    check apple-arm64
     [ -z "$failed_presets" ] || echo "Failed:$failed_presets"
     test_summary
     [ -z "$failed_presets" ]

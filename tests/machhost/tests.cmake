@@ -28,3 +28,8 @@ add_dependencies(test_machhost_images machhost_module_plain machhost_module_chai
 target_compile_definitions(test_machhost_images PRIVATE
   MODULE_FILE="$<TARGET_FILE:machhost_module_plain>"
   MODULE_FILE_OTHER_FIXUPS="$<TARGET_FILE:machhost_module_chained>")
+
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "arm64")
+  fw_test(machhost_pac machhost/host_pac_test.c)
+  target_compile_options(test_machhost_pac PRIVATE -mbranch-protection=pac-ret)
+endif()

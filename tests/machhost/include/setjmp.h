@@ -17,4 +17,7 @@ int setjmp(jmp_buf buffer) __attribute__((returns_twice));
 void longjmp(jmp_buf buffer, int value) __attribute__((noreturn));
 int _setjmp(jmp_buf buffer) __attribute__((returns_twice));
 void _longjmp(jmp_buf buffer, int value) __attribute__((noreturn));
+/* setjmp keeps the signal mask here. */
+#define sigsetjmp(buffer, mask)   setjmp(buffer)
+#define siglongjmp(buffer, value) longjmp(buffer, value)
 #endif

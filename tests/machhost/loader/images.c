@@ -120,18 +120,39 @@ static void range_of(const struct mach_header_64 *header, uint64_t *low, uint64_
     }
 }
 
-/* Reserves the whole range, then maps each segment of the file, writable for the fixups. */
+/* A segment's part of the file, private and writable for the fixups; zeroes behind it. The kernel's
+ * list of mappings names the file and offset. */
+static bool map_segment(const struct segment_command_64 *segment, char *at, int fd)
+{
+    const int access = PROT_READ | PROT_WRITE;
+    const uint64_t whole = (segment->filesize + 4095) & ~(uint64_t)4095;
+    if (segment->filesize > 0 && mmap(at, segment->filesize, access, MAP_PRIVATE | MAP_FIXED, fd,
+                                      (off_t)segment->fileoff) == MAP_FAILED)
+        return false;
+    if (segment->vmsize > segment->filesize)
+        memset(at + segment->filesize, 0,
+               (whole < segment->vmsize ? whole : segment->vmsize) - segment->filesize);
+    return whole >= segment->vmsize ||
+           mprotect(at + whole, segment->vmsize - whole, access) == 0; /* reserved, anonymous */
+}
+
+/* Reserves the whole range, then maps each segment of the file. */
 static bool map_segments(struct image *image, const struct mach_header_64 *file, int fd)
 {
     uint64_t low, high;
     range_of(file, &low, &high);
     enum { ALIGN = 1 << 14 };
-    const size_t size = high - low;
+    const size_t size = (high - low + 4095) & ~(size_t)4095; /* lld does not round __LINKEDIT */
     char *place =
         mmap(NULL, size + ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (place == MAP_FAILED)
         return false;
-    place = (char *)(((uintptr_t)place + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+    /* What is not needed goes back at once, so that the next image may lie where one was unloaded. */
+    char *const aligned = (char *)(((uintptr_t)place + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+    if (aligned > place)
+        munmap(place, (size_t)(aligned - place));
+    munmap(aligned + size, (size_t)(place + ALIGN - aligned));
+    place = aligned;
     image->slide = (intptr_t)((uint64_t)(uintptr_t)place - low);
     image->low = low + (uint64_t)image->slide;
     image->high = high + (uint64_t)image->slide;
@@ -140,15 +161,8 @@ static bool map_segments(struct image *image, const struct mach_header_64 *file,
         if (command->cmd != LC_SEGMENT_64 || segment->maxprot == 0 || segment->vmsize == 0)
             continue;
         char *at = (char *)(uintptr_t)(segment->vmaddr + (uint64_t)image->slide);
-        if (mprotect(at, segment->vmsize, PROT_READ | PROT_WRITE) != 0)
+        if (!map_segment(segment, at, fd))
             return false;
-        for (uint64_t done = 0; done < segment->filesize;) {
-            const ssize_t n =
-                pread(fd, at + done, segment->filesize - done, (off_t)(segment->fileoff + done));
-            if (n <= 0)
-                return false;
-            done += (uint64_t)n;
-        }
         if (segment->fileoff == 0 && segment->filesize > 0)
             image->header = (const void *)at;
         if (strncmp(segment->segname, SEG_TEXT, 16) == 0) {
@@ -434,7 +448,18 @@ static void notify(void *const *callbacks, unsigned count, const struct image *i
         callback(callbacks[i], (uint64_t)(uintptr_t)image->header, (uint64_t)image->slide, 0);
 }
 
-/* Those it needs come first; callbacks hear of an image before its initialisers run. */
+/* Callbacks hear of all images that came together before the first of their initialisers runs. */
+void images_announce(void)
+{
+    for (uint32_t i = 0; i < image_count; i++) {
+        if (images[i]->listed)
+            continue;
+        images[i]->listed = true;
+        notify(add_callbacks, add_count, images[i]);
+    }
+}
+
+/* Those it needs come first. */
 void image_initialise(struct image *image)
 {
     if (image->initialised)
@@ -444,8 +469,6 @@ void image_initialise(struct image *image)
         if (image->needed[i])
             image_initialise(image->needed[i]);
     }
-    notify(add_callbacks, add_count, image);
-    image->listed = true;
     for (EACH_COMMAND(image->header, command)) {
         const struct segment_command_64 *segment = (const void *)command;
         for (uint32_t i = 0; command->cmd == LC_SEGMENT_64 && i < segment->nsects; i++) {
@@ -466,6 +489,7 @@ bool image_unload(struct image *image)
 {
     if (--image->references > 0 || image == image_main || image == image_system)
         return false;
+    run_exit_functions(image);
     notify(remove_callbacks, remove_count, image);
     lock();
     uint32_t kept = 0;
@@ -477,6 +501,7 @@ bool image_unload(struct image *image)
     list_update();
     unlock();
     text_remove(image);
+    tlv_release(image);
     munmap((void *)(uintptr_t)image->low, image->high - image->low);
     for (unsigned i = 0; i < image->needed_count; i++) {
         if (image->needed[i])
@@ -574,7 +599,7 @@ void shim__dyld_register_func_for_add_image(void *function)
         abort();
     add_callbacks[add_count++] = function;
     for (uint32_t i = 0; i < image_count; i++) {
-        if (images[i]->listed || images[i]->initialised)
+        if (images[i]->listed)
             notify(&function, 1, images[i]);
     }
 }
@@ -649,8 +674,10 @@ void *shim_dlopen(const char *path, int mode)
         return fail_text("%s: %s", path, "not loaded");
     }
     struct image *image = image_load(path, caller);
-    if (image)
+    if (image) {
+        images_announce();
         image_initialise(image);
+    }
     return image;
 }
 

@@ -7,6 +7,7 @@
 #include "shims.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <mach/mach_types.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,28 +276,62 @@ int shim_mach_vm_read_overwrite(uint32_t task, uintptr_t from, uintptr_t size, u
     return task == PORT_TASK ? read_memory(from, size, to, out_size) : MACH_SEND_INVALID_DEST;
 }
 
-/* The first region that ends above the address, as the kernel answers. */
+struct mapping {
+    uintptr_t low, high;
+    char mode[4];
+};
+
+static bool parse_mapping(const char *line, struct mapping *mapping)
+{
+    char *end;
+    mapping->low = strtoul(line, &end, 16);
+    if (*end != '-')
+        return false;
+    mapping->high = strtoul(end + 1, &end, 16);
+    if (*end != ' ')
+        return false;
+    memcpy(mapping->mode, end + 1, 4);
+    return true;
+}
+
+/* The first mapping that ends above the address, as the kernel answers. No allocation: programs ask
+ * in signal handlers. */
+static bool find_mapping(uintptr_t address, struct mapping *mapping)
+{
+    char buffer[4096 + 1];
+    size_t held = 0;
+    bool found = false;
+    const int error = errno, fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; fd >= 0 && !found && held < sizeof(buffer) - 1;) {
+        n = read(fd, buffer + held, sizeof(buffer) - 1 - held);
+        if (n <= 0)
+            break;
+        held += (size_t)n;
+        buffer[held] = 0;
+        char *line = buffer;
+        for (char *end; !found && (end = strchr(line, '\n')); line = end + 1)
+            found = parse_mapping(line, mapping) && mapping->high > address;
+        held -= (size_t)(line - buffer);
+        memmove(buffer, line, held);
+    }
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return found;
+}
+
 static int next_region(uintptr_t *address, uintptr_t *size, int *protection, bool *shared)
 {
-    FILE *maps = fopen("/proc/self/maps", "r");
-    int result = KERN_INVALID_ADDRESS;
-    char line[512];
-    while (maps && fgets(line, sizeof(line), maps)) {
-        unsigned long low, high;
-        char mode[5];
-        if (sscanf(line, "%lx-%lx %4s", &low, &high, mode) != 3 || high <= *address)
-            continue;
-        *protection = (mode[0] == 'r' ? VM_PROT_READ : 0) | (mode[1] == 'w' ? VM_PROT_WRITE : 0) |
-                      (mode[2] == 'x' ? VM_PROT_EXECUTE : 0);
-        *shared = mode[3] == 's';
-        *address = low;
-        *size = high - low;
-        result = KERN_SUCCESS;
-        break;
-    }
-    if (maps)
-        fclose(maps);
-    return result;
+    struct mapping mapping;
+    if (!find_mapping(*address, &mapping))
+        return KERN_INVALID_ADDRESS;
+    *protection = (mapping.mode[0] == 'r' ? VM_PROT_READ : 0) |
+                  (mapping.mode[1] == 'w' ? VM_PROT_WRITE : 0) |
+                  (mapping.mode[2] == 'x' ? VM_PROT_EXECUTE : 0);
+    *shared = mapping.mode[3] == 's';
+    *address = mapping.low;
+    *size = mapping.high - mapping.low;
+    return KERN_SUCCESS;
 }
 
 static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
