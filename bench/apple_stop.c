@@ -157,7 +157,6 @@ int main(int argc, char **argv)
         machhost_stopped_reset();
         capture(argv[3]);
         machhost_stopped(&times);
-if (getenv("W")) fprintf(stderr, "windows %llu total %llu longest %llu\n", times.windows, times.total, times.longest); if (getenv("W")) { extern uint64_t T[8]; fprintf(stderr, "suspend %llu state %llu copy %llu contexts %llu resume %llu size %llu\n", T[0]-T[7], T[1]-T[0], T[2]-T[1], T[3]-T[2], T[4]-T[3], T[6]); }
         stopped[round] = (double)times.total / 1000 / thread_count;
     }
     printf("%.3f\n", bench_quantile(stopped, ROUNDS, 0.5));

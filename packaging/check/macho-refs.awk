@@ -57,7 +57,7 @@ function flush_symbols(   i, j, k, a, n) {
 }
 mode == "sections" && $1 ~ /^[0-9]+$/ { base[$2] = hex($4); next }
 mode == "symbols" && NF >= 5 {
-    place = $(NF - 1)
+    place = $(NF - 1) == ".hidden" ? $(NF - 2) : $(NF - 1)
     if (place !~ /,/ || $NF ~ /^ltmp/) next
     sub(/.*,/, "", place)
     symbol_name[++symbols] = c_name($NF)

@@ -27,7 +27,8 @@ esac
         bad = 1
         next
     }
-    $2 ~ /RELOC_.*BR|RELOC_VANILLA/ {
+    /^RELOCATION RECORDS FOR/ { code = /\[__text\]/; next }
+    code && $2 ~ /RELOC_.*BR|RELOC_VANILLA/ {
         name = $NF
         sub(/^_/, "", name)
         if (!(name in outside) || name == "__stack_chk_fail" || told[name]++) next

@@ -71,6 +71,22 @@ static bool permutation(unsigned code, unsigned count, uint8_t numbers[REGISTERS
     return true;
 }
 
+/* mov $n, %eax; call probe; sub %rax, %rsp: how frames of many pages are made, so that each is
+ * touched. The compiler counts the bytes to the operand as if a plain subtraction stood there. */
+static bool probed_frame(const struct unwind_image *image, uint64_t at, uint32_t *size)
+{
+    enum { MOV_EAX = 0xb8, CALL = 0xe8, REX_W = 0x48 };
+    const bool is_64 = image->arch->id == ARCH_X86_64;
+    struct reader code = x86_code_at(image, at - (is_64 ? 3 : 2));
+    bool right = reader_u8(&code) == MOV_EAX;
+    *size = reader_u32(&code);
+    right = right && reader_u8(&code) == CALL;
+    reader_skip(&code, 4);
+    if (is_64)
+        right = right && reader_u8(&code) == REX_W;
+    return right && reader_u8(&code) == 0x29 && reader_u8(&code) == 0xc4 && !code.failed;
+}
+
 /* The operand of `sub $n, %sp`, so many bytes into the function. */
 static bool frame_size_in_code(const struct unwind_image *image, uint64_t at, uint32_t *size)
 {
@@ -78,7 +94,7 @@ static bool frame_size_in_code(const struct unwind_image *image, uint64_t at, ui
     struct reader code = x86_code_at(image, at - 2);
     bool subtraction = reader_u8(&code) == SUB_IMM32 && reader_u8(&code) == OF_SP;
     *size = reader_u32(&code);
-    return subtraction && !code.failed && *size <= INT32_MAX;
+    return ((subtraction && !code.failed) || probed_frame(image, at, size)) && *size <= INT32_MAX;
 }
 
 static enum unwind_status without_frame(const struct unwind_image *image,
@@ -95,7 +111,7 @@ static enum unwind_status without_frame(const struct unwind_image *image,
         cfa *= word;
     } else {
         if (!frame_size_in_code(image, entry->lo + (uint64_t)cfa, &size))
-            return UNWIND_NO_INFO; /* made in another way, behind a stack probe */
+            return UNWIND_NO_INFO;
         cfa = (int64_t)size + compact_bits(entry->encoding, 13, 3) * word;
     }
     if (count > REGISTERS || cfa < (count + 1) * word ||

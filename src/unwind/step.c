@@ -2,9 +2,10 @@
  * Finding and applying rows (row.h). The order of the sources: signal trampolines known by their
  * instructions, compact unwind, .eh_frame, .debug_frame, ARM EXIDX, instruction analysis. A
  * trampoline comes first because it is never called: the address on the stack is its first
- * instruction, and one byte earlier lies another function. DWARF comes before EXIDX because an
- * EXIDX entry covers everything up to the next one and would claim functions that have no entry of
- * their own.
+ * instruction, and one byte earlier lies another function. Compact unwind comes before .eh_frame,
+ * which it points into: Mach-O images have no other search table. DWARF comes before EXIDX because
+ * an EXIDX entry covers everything up to the next one and would claim functions that have no entry
+ * of their own.
  */
 #include "unwind/step.h"
 

@@ -70,17 +70,22 @@ static inline uint32_t patience_ms(void)
 /* A function that can be found by its symbol: section names are too short here. */
 #define KNOWN(name) __attribute__((noinline, unused))
 
-/* How many frames lie in a KNOWN function. */
-#define FRAMES_IN(stack, name) frames_of(stack, (const void *)(uintptr_t)(name))
+/* Whether an address lies in a KNOWN function, and how many frames do. */
+#define ADDRESS_IN(address, name) is_in_function(address, (const void *)(uintptr_t)(name))
+#define FRAMES_IN(stack, name)    frames_of(stack, (const void *)(uintptr_t)(name))
+
+static inline bool is_in_function(uint64_t address, const void *function)
+{
+    Dl_info info;
+    return dladdr((const void *)(uintptr_t)address, &info) && info.dli_saddr == function;
+}
 
 static inline unsigned frames_of(const struct fw_stack *stack, const void *function)
 {
     unsigned n = 0;
-    Dl_info info;
-    for (uint32_t i = 0; i < stack->count; i++) {
-        uint64_t at = stack->frames[i].address - (stack->frames[i].kind == FW_FRAME_RETURN);
-        n += dladdr((const void *)(uintptr_t)at, &info) && info.dli_saddr == function;
-    }
+    for (uint32_t i = 0; i < stack->count; i++)
+        n += is_in_function(stack->frames[i].address - (stack->frames[i].kind == FW_FRAME_RETURN),
+                            function);
     return n;
 }
 
@@ -92,7 +97,9 @@ static inline unsigned frames_of(const struct fw_stack *stack, const void *funct
     extern const char __stop_known_##name[] __attribute__((visibility("hidden")));                 \
     __attribute__((noinline, unused, section("known_" #name)))
 
-/* How many frames lie in a KNOWN function. */
+/* Whether an address lies in a KNOWN function, and how many frames do. */
+#define ADDRESS_IN(address, name)                                                                  \
+    ((address) >= (uintptr_t)__start_known_##name && (address) < (uintptr_t)__stop_known_##name)
 #define FRAMES_IN(stack, name)                                                                     \
     frames_between(stack, (uintptr_t)__start_known_##name, (uintptr_t)__stop_known_##name)
 

@@ -263,6 +263,56 @@ static void places(void **state)
     }
 }
 
+/* Stubs that no recorded file has. */
+static void other_stubs(void **state)
+{
+    static const uint8_t helper_i386[] = {
+        0x68, 0, 0, 0, 0, 0xff, 0x25, 0, 0, 0, 0, 0x90, /* push cache; jmp *binder; nop */
+        0x68, 7, 0, 0, 0, 0xe9, 0,    0, 0, 0,          /* push $7; jmp to the beginning */
+    };
+    static const uint8_t objc_x86_64[] = {0x48, 0x8b, 0x35, 0,    0, 0, 0, /* mov selector, %rsi */
+                                          0xff, 0x25, 0x41, 0x53, 0, 0};   /* jmp *objc_msgSend */
+    static const uint32_t helper_arm[] = {
+        0xe52dc004, 0xe59fc010, 0xe08fc00c, 0xe52dc004,    /* push ip; ip = cache; push ip */
+        0xe59fc008, 0xe08fc00c, 0xe59cf000, 0,          0, /* ldr pc, [binder]; two distances */
+        0xe59fc000, 0xeafffff4, 7,                         /* ip = 7; b to the beginning */
+    };
+    static const uint32_t auth_arm64[] = {0x90000011, 0x91002231, 0xf9400230, 0xd71f0a11};
+    static const struct {
+        const struct arch *arch;
+        const void *code;
+        size_t size;
+        struct {
+            unsigned at;
+            int cfa;
+        } places[8];
+    } list[] = {
+        {&arch_i386, helper_i386, sizeof helper_i386, {{0, 8}, {5, 12}, {12, 4}, {17, 8}}},
+        {&arch_x86_64, objc_x86_64, sizeof objc_x86_64, {{0, 8}, {7, 8}}},
+        {&arch_arm_apple,
+         helper_arm,
+         sizeof helper_arm,
+         {{0, 0}, {4, 4}, {8, 4}, {12, 4}, {16, 8}, {24, 8}, {36, 0}, {40, 0}}},
+        {&arch_aarch64, auth_arm64, sizeof auth_arm64, {{0, 0}, {4, 0}, {8, 0}, {12, 0}}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        const struct unwind_image image = {
+            .arch = list[i].arch,
+            .macho = true,
+            .lo = 0x1000,
+            .hi = 0x2000,
+            .text = {list[i].code, list[i].size, 0x1000},
+            .plt = {{NULL, 0, 0}, {list[i].code, list[i].size, 0x1000}}};
+        struct unwind_row row;
+        for (unsigned k = 0; k < 8 && (k == 0 || list[i].places[k].at); k++) {
+            assert_true(row_at(&image, 0x1000 + list[i].places[k].at, true, &row));
+            assert_int_equal(row.cfa_reg, image.arch->sp);
+            assert_int_equal(row.cfa_offset, list[i].places[k].cfa);
+        }
+    }
+}
+
 /* ---- walks over stacks made by hand ---- */
 
 enum { BASE = 0x100000, STACK = 0x700000, WORDS = 64 };
@@ -548,6 +598,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prologues_and_epilogues),
         cmocka_unit_test(places),
+        cmocka_unit_test(other_stubs),
         cmocka_unit_test(no_information_innermost),
         cmocka_unit_test(system_calls),
         cmocka_unit_test(no_information_further_out),

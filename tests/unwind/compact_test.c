@@ -163,6 +163,20 @@ static void x86_indirect(void **state)
     entry.encoding = 0x03000000 | 4 << 16 | rest;
     assert_int_equal(compact_row_x86(&image, &entry, &row), UNWIND_NO_INFO);
 
+    /* behind a stack probe; LLVM 19 gives this encoding for it */
+    static const uint8_t probed[] = {0x41, 0x57, 0x41, 0x56, 0x53, 0xb8, 0xf0, 0x93, 0x04,
+                                     0x00, 0xe8, 1,    2,    3,    4,    0x48, 0x29, 0xc4};
+    entry.encoding = 0x03088c0a;
+    image.text = (struct unwind_section){probed, sizeof probed, BASE + FUNCTION};
+    assert_int_equal(compact_row_x86(&image, &entry, &row), UNWIND_OK);
+    assert_int_equal(row.cfa_offset, 300048);
+    assert_true(row.reg[3].offset == -32 && row.reg[14].offset == -24 && row.reg[15].offset == -16);
+    for (unsigned cut = 0; cut < sizeof probed; cut++) {
+        image.text.size = cut;
+        assert_int_equal(compact_row_x86(&image, &entry, &row), UNWIND_NO_INFO);
+    }
+    entry.encoding = 0x03000000 | 4 << 16 | rest;
+
     image = (struct unwind_image){.arch = &arch_i386,
                                   .text = {code_32, sizeof code_32, BASE + FUNCTION}};
     assert_int_equal(compact_row_x86(&image, &entry, &row), UNWIND_OK);
@@ -417,6 +431,37 @@ static void refers_to_frame_information(void **state)
     assert_int_equal(compact_find(&image, BASE + 0x1010, &row), UNWIND_NO_INFO);
 }
 
+/* ---- function starts ---- */
+
+static void function_starts(void **state)
+{
+    /* 0x1000, 0x1081 (Thumb), 0x1100, 0x5100; then an end, and what must not be read */
+    static const uint8_t list[] = {0x80, 0x20, 0x81, 0x01, 0x7f, 0x80, 0x80, 0x01, 0, 0x10};
+    struct unwind_image image = {.arch = &arch_arm_apple,
+                                 .macho = true,
+                                 .lo = BASE,
+                                 .hi = BASE + 0x9000,
+                                 .header = BASE,
+                                 .plt = {{list, 16, BASE + 0x8000}},
+                                 .function_starts = {list, sizeof list, 0}};
+    struct function_range f;
+    (void)state;
+    assert_false(unwind_function_at(&image, BASE + 0xfff, &f));
+    assert_true(unwind_function_at(&image, BASE + 0x1000, &f));
+    assert_true(f.lo == BASE + 0x1000 && f.hi == BASE + 0x1080 && !f.thumb);
+    assert_true(unwind_function_at(&image, BASE + 0x1080, &f));
+    assert_true(f.lo == BASE + 0x1080 && f.hi == BASE + 0x1100 && f.thumb);
+    assert_true(unwind_function_at(&image, BASE + 0x5100, &f)); /* the last one ends at the stubs */
+    assert_true(f.lo == BASE + 0x5100 && f.hi == BASE + 0x8000 && !f.thumb);
+    assert_false(unwind_function_at(&image, BASE + 0x8000, &f));
+    image.function_starts.size = 7; /* cut inside the last distance */
+    assert_true(unwind_function_at(&image, BASE + 0x1080, &f));
+    assert_false(unwind_function_at(&image, BASE + 0x1100, &f));
+    image.function_starts.data = NULL;
+    image.function_starts.size = 0;
+    assert_false(unwind_function_at(&image, BASE + 0x1080, &f));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +470,7 @@ int main(void)
         cmocka_unit_test(arm64_encodings), cmocka_unit_test(armv7k_encodings),
         cmocka_unit_test(lookups),         cmocka_unit_test(cut_tables),
         cmocka_unit_test(broken_tables),   cmocka_unit_test(refers_to_frame_information),
+        cmocka_unit_test(function_starts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
