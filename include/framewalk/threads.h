@@ -26,9 +26,12 @@
 #ifndef FRAMEWALK_THREADS_H
 #define FRAMEWALK_THREADS_H
 
-#include "framewalk/stack.h"
+#include "stack.h"
 
 #include <stdbool.h>
+#if defined(__APPLE__)
+#include <pthread.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -97,6 +100,12 @@ FW_API fw_error fw_threads_capture(struct fw_thread *threads, size_t capacity, s
  * from when the library was loaded. */
 FW_API fw_thread_id fw_thread_self(void);
 FW_API fw_thread_id fw_thread_main(void);
+
+#if defined(__APPLE__)
+/* The id of a thread that has not been joined, or detached and ended. No right to its port is left
+ * with the caller. */
+FW_API fw_thread_id fw_thread_of_pthread(pthread_t thread);
+#endif
 
 /* The real-time signal in use, or 0 before the first capture. `fw_threads_set_signal` asks for a
  * certain one (SIGRTMIN..SIGRTMAX, or 0 to choose); FW_ERR_ARGUMENT when it is not a real-time

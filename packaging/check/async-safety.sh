@@ -5,15 +5,27 @@
 # each of them refers to. From the functions in FOLDER/async-safe-roots everything that can be
 # reached is followed, function pointers in tables included; what is not defined in the objects
 # must be listed in FOLDER/async-safe-calls (NAME* for all that begin so). A violation is printed
-# with its chain of references.
+# with its chain of references. Mach-O objects (llvm-objdump) are translated to that form first;
+# beside the common lists each kind of object has one of its own (async-safe-roots-elf, ...).
 set -eu
 objdump=$1 folder=$2
 shift 2
 
+case $("$objdump" -h "$1") in
+*mach-o*) lists='-macho' ;;
+*) lists= ;;
+esac
+references() {
+    if [ "$lists" ]; then "$objdump" -h -t -r "$@" | awk -f "$folder/macho-refs.awk"; else "$objdump" -t -r "$@"; fi
+}
+list() { # KIND: the entries of async-safe-KIND: common ones, and those of the kind of objects
+    sed 's/#.*//' "$folder/async-safe-$1" "$folder/async-safe-$1${lists:--elf}"
+}
+
 {
-    sed 's/#.*//; s/^/root /' "$folder/async-safe-roots"
-    sed 's/#.*//; s/^/allow /' "$folder/async-safe-calls"
-    "$objdump" -t -r "$@"
+    list roots | sed 's/^/root /'
+    list calls | sed 's/^/allow /'
+    references "$@"
 } | awk '
     $1 == "root"  { for (i = 2; i <= NF; i++) root[$i] = 1; next }
     $1 == "allow" {
@@ -27,7 +39,7 @@ shift 2
         for (p in prefix) if (index(name, p) == 1) return 1
         return name in allowed || name ~ /^(\*ABS\*|\$)/
     }
-    /file format/ { object = $1; sub(/:$/, "", object); sub(/.*\//, "", object); next }
+    /file format/ { object = $1; sub(/:$/, "", object); sub(/.*\.dir\//, "", object); next }
     /^SYMBOL TABLE/ { symbols = 1; next }
     /^RELOCATION RECORDS FOR/ { symbols = 0; from = $4; gsub(/[\[\]:]/, "", from); from = object ":" from; next }
     symbols && NF >= 4 {

@@ -18,8 +18,10 @@ fi
 "$nm" -g --defined-only "$static" | awk 'NF == 3 { print $3 }' | sort >"$static.static-names"
 diff "$static.shared-names" "$static.static-names"
 
-# FW_API begins each declaration; the name of the function is the word before its first bracket.
-sed 's,/\*.*\*/,,' "$@" | awk '/^FW_API / { on = 1; text = "" } on { text = text " " $0 }
+# FW_API begins each declaration; the name of the function is the word before its first bracket. What only Apple
+# platforms have is not in an ELF library.
+sed 's,/\*.*\*/,,' "$@" | awk '/^#if defined\(__APPLE__\)/ { apple = 1 } /^#(else|endif)/ { apple = 0 } apple { next }
+    /^FW_API / { on = 1; text = "" } on { text = text " " $0 }
     on && /\(/ { sub(/\(.*/, "", text); sub(/.*[ *]/, "", text); print text; on = 0 }' |
     sort -u >"$static.declared-names"
 diff "$static.declared-names" "$static.shared-names"

@@ -81,9 +81,13 @@ fw_error asleep_capture(fw_thread_id id, struct fw_stack *stack, struct task_sta
     struct self_images images;
     struct walk_space space;
     self_space(&images, &space);
-    if (!space.find_image(space.context, first.pc) && !space.is_code(space.context, first.pc))
+    const bool ours =
+        space.find_image(space.context, first.pc) || space.is_code(space.context, first.pc);
+    if (ours)
+        walk_stack(&space, &memory, &regs, &options, stack);
+    self_images_end(&images);
+    if (!ours)
         return FW_ERR_UNSUPPORTED; /* an emulator's registers, not those of this program */
-    walk_stack(&space, &memory, &regs, &options, stack);
 
     error = tasks_registers(id, &last);
     if (error == FW_OK)

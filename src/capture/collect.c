@@ -1,5 +1,5 @@
 /*
- * Collecting answers (collect.h).
+ * Collecting answers on Linux (collect.h).
  *
  * Invariant: each question ends in exactly one of three ways: an answer is dealt out, the reason
  * why there is none is written down, or (only with either of these) its slot is left to a handler
@@ -16,7 +16,6 @@
 #include "os/linux/tasks.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* A thread that is not in trouble answers within microseconds, or when it next gets a processor:
  * only then is it worth reading /proc to learn what is wrong, less and less often. One that sleeps
@@ -46,41 +45,6 @@ struct collection {
     unsigned count;
     struct question asked[SLOT_COUNT];
 };
-
-void collect_deal(struct collect_room *room, const struct fw_stack *from, struct fw_stack *to)
-{
-    *to = *from;
-    to->frames = room->frames;
-    to->capacity = room->left > UINT32_MAX ? UINT32_MAX : (uint32_t)room->left;
-    if (from->count == 0)
-        return;
-    if (to->capacity == 0) {
-        *to = (struct fw_stack){.end = FW_END_UNAVAILABLE, .unavailable = FW_UNAVAILABLE_NO_ROOM};
-        return;
-    }
-    uint32_t head = from->head, tail = from->count - from->head;
-    if (from->count > to->capacity) { /* the same shape, smaller: a quarter for the outermost */
-        tail = to->capacity / 4;
-        if (from->omitted && tail > from->count - from->head)
-            tail = from->count - from->head;
-        head = to->capacity - tail;
-        if (from->omitted && head > from->head) {
-            head = from->head;
-            tail = to->capacity - head;
-        }
-        to->omitted += from->count - head - tail;
-        if (tail == 0) {
-            to->omitted = 0;
-            to->end = FW_END_LIMIT;
-        }
-    }
-    memcpy(room->frames, from->frames, head * sizeof *room->frames);
-    memcpy(room->frames + head, from->frames + (from->count - tail), tail * sizeof *room->frames);
-    to->head = head;
-    to->capacity = to->count = head + tail;
-    room->frames += to->count;
-    room->left -= to->count;
-}
 
 static void set_unavailable(struct fw_thread *thread, fw_unavailable reason)
 {
@@ -316,6 +280,11 @@ static void warm_up(void)
     done = 1;
 }
 
+fw_error collect_check(const struct collect_settings *settings)
+{
+    return settings->at_once ? FW_ERR_UNSUPPORTED : FW_OK;
+}
+
 fw_error collect_threads(struct fw_thread *threads, size_t count,
                          const struct collect_settings *settings, struct collect_room *room)
 {
@@ -338,4 +307,15 @@ fw_error collect_threads(struct fw_thread *threads, size_t count,
     collect_all(&c, threads, count);
     slot_leave(c.collector);
     return FW_OK;
+}
+
+int fw_threads_signal(void)
+{
+    return doorbell_number();
+}
+
+fw_error fw_threads_set_signal(int signal)
+{
+    int chosen;
+    return signal ? doorbell_choose(slot_answer, signal) : doorbell_ensure(slot_answer, &chosen);
 }

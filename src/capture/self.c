@@ -26,8 +26,7 @@ void self_space(struct self_images *images, struct walk_space *space)
                                  .cache = &cache,
                                  .pac_mask = self_pac_mask(),
                                  .is_code = self_images_is_code,
-                                 .swift_async = SELF_SWIFT_ASYNC,
-                                 .async_word = sizeof(void *)};
+                                 .swift_async = SELF_SWIFT_ASYNC};
 }
 
 static void walk_self(struct fw_stack *stack, const struct regs *regs,
@@ -39,6 +38,7 @@ static void walk_self(struct fw_stack *stack, const struct regs *regs,
     self_space(&images, &space);
     self_stack_begin(&memory, (uintptr_t)regs->r[ARCH_NATIVE.sp]);
     walk_stack(&space, &memory.memory, regs, options, stack);
+    self_images_end(&images);
 }
 
 /* Called by the assembly entries with the registers of their callers. */

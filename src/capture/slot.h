@@ -22,13 +22,13 @@
 #ifndef CAPTURE_SLOT_H
 #define CAPTURE_SLOT_H
 
-#include "framewalk/threads.h"
+#include "capture/collect.h"
 
 #include <stdatomic.h>
 
 enum {
-    SLOT_COUNT = 32,   /* one bit each in a 32-bit mask */
-    SLOT_FRAMES = 256, /* 4 KB of frames a slot */
+    SLOT_COUNT = 32,              /* one bit each in a 32-bit mask */
+    SLOT_FRAMES = COLLECT_FRAMES, /* 4 KB of frames a slot */
     SLOT_COLLECTORS = 32,
 };
 

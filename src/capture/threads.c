@@ -1,20 +1,17 @@
 /*
  * Threads of this process (framewalk/threads.h): who they are, in whose memory their stacks go, and
- * the calling thread itself. Asking the others is collect.c's part.
+ * the calling thread itself. Asking the others is the part of collect.h.
  *
  * Order: list, names and states, stacks. Names and states are read first because a thread that has
- * just been asked shows itself running, and one that has exited shows nothing.
+ * just been asked shows itself running, one that has exited shows nothing, and while one is
+ * suspended nobody may ask. Invariant: every id that is worked on is kept, and released on every
+ * path.
  */
 #include "framewalk/threads.h"
 
 #include "capture/collect.h"
-#include "capture/slot.h"
 #include "framewalk/capture.h"
-#include "os/linux/doorbell.h"
-#include "os/linux/sys.h"
-#include "os/linux/tasks.h"
-
-#include <errno.h>
+#include "os/threads.h"
 
 enum {
     DEFAULT_FRAMES = 128,
@@ -38,18 +35,19 @@ static fw_error read_options(const struct fw_threads_options *given, struct requ
     uint32_t frames = options.frames ? options.frames : DEFAULT_FRAMES;
     uint32_t tail = options.tail ? options.tail : frames / 4;
     uint32_t timeout = options.timeout_ms ? options.timeout_ms : DEFAULT_TIMEOUT_MS;
-    if (frames > SLOT_FRAMES || tail >= frames)
+    if (frames > COLLECT_FRAMES || tail >= frames)
         return FW_ERR_ARGUMENT;
-    if (options.at_once)
-        return FW_ERR_UNSUPPORTED;
     *request = (struct request){
-        .settings = {.frames = frames, .tail = tail, .timeout_ns = (uint64_t)timeout * 1000000},
+        .settings = {.frames = frames,
+                     .tail = tail,
+                     .timeout_ns = (uint64_t)timeout * 1000000,
+                     .at_once = options.at_once},
         .skip_self = options.skip_self,
         .skip_names = options.skip_names,
         .main = fw_thread_main(),
         .self = fw_thread_self(),
     };
-    return FW_OK;
+    return collect_check(&request->settings);
 }
 
 /* A list of ids that may be read more than once while it changes: ids are kept in the order in
@@ -82,7 +80,8 @@ static bool is_listed(struct listing *list, fw_thread_id id)
     return false;
 }
 
-static void add_to_list(void *context, unsigned pass, fw_thread_id id)
+/* Bare ids are only told, those of threads to be captured are kept. */
+static bool add_to_list(void *context, unsigned pass, fw_thread_id id)
 {
     struct listing *list = context;
     if (pass != list->pass) {
@@ -90,16 +89,18 @@ static void add_to_list(void *context, unsigned pass, fw_thread_id id)
         list->expected = list->beyond = 0;
     }
     if (id == list->leave_out || (pass > 0 && is_listed(list, id)))
-        return;
-    if (list->count < list->capacity)
-        *listed_id(list, list->count++) = id;
-    else
+        return false;
+    if (list->count == list->capacity) {
         list->beyond++;
+        return false;
+    }
+    *listed_id(list, list->count++) = id;
+    return !list->bare;
 }
 
 static fw_error list_threads(struct listing *list, size_t *count)
 {
-    fw_error error = tasks_each(add_to_list, list);
+    fw_error error = os_threads_each(add_to_list, list);
     *count = list->count + list->beyond;
     if (error == FW_OK && list->beyond)
         error = FW_ERR_MEMORY;
@@ -116,11 +117,10 @@ fw_error fw_threads_list(fw_thread_id *ids, size_t capacity, size_t *count)
 
 static void begin_thread(struct fw_thread *thread, fw_thread_id id, const struct request *request)
 {
-    *thread = (struct fw_thread){.id = id, .system_id = (uint64_t)id, .state = '?'};
+    *thread = (struct fw_thread){.id = id, .state = '?'};
     thread->is_main = id == request->main;
     thread->is_self = id == request->self;
-    if (!request->skip_names)
-        tasks_describe(id, thread->name, &thread->state);
+    os_thread_describe(thread, !request->skip_names);
 }
 
 static uint64_t code_address(const void *address)
@@ -146,20 +146,10 @@ static __attribute__((noinline)) void capture_self(struct fw_thread *thread, con
     if (skip == count)
         skip = 0;
 
-    uint32_t capacity = settings->frames, tail = settings->tail;
-    if (room->left < capacity) {
-        capacity = (uint32_t)room->left;
-        tail = capacity / 4;
-    }
-    stack = (struct fw_stack){.frames = room->frames, .capacity = capacity, .tail = tail};
-    if (capacity == 0) {
-        stack.end = FW_END_UNAVAILABLE;
-        stack.unavailable = FW_UNAVAILABLE_NO_ROOM;
-    } else {
+    stack = collect_room_stack(room, settings);
+    if (stack.capacity)
         fw_capture(&stack, skip);
-    }
-    room->frames += stack.count;
-    room->left -= stack.count;
+    collect_room_take(room, &stack);
     thread->stack = stack;
 }
 
@@ -177,7 +167,7 @@ fw_error fw_thread_capture(fw_thread_id id, struct fw_thread *thread,
         return error;
     if (id <= 0 || !thread || !thread->stack.frames || !thread->stack.capacity)
         return FW_ERR_ARGUMENT;
-    if (sys_tgkill(request.main, id, 0) == -ESRCH)
+    if (!os_thread_keep(id))
         return FW_ERR_NOT_FOUND;
 
     uint32_t capacity = thread->stack.capacity;
@@ -189,6 +179,7 @@ fw_error fw_thread_capture(fw_thread_id id, struct fw_thread *thread,
     else
         error = collect_threads(thread, 1, &request.settings, &room);
     thread->stack.capacity = capacity;
+    os_thread_release(id);
     return error;
 }
 
@@ -206,37 +197,18 @@ fw_error fw_threads_capture(struct fw_thread *threads, size_t capacity, size_t *
     if (request.skip_self)
         list.leave_out = request.self;
     fw_error listed = list_threads(&list, count);
-    if (listed != FW_OK && listed != FW_ERR_MEMORY)
-        return listed;
+    bool usable = listed == FW_OK || listed == FW_ERR_MEMORY;
 
     struct collect_room room = {frames, frame_capacity};
-    for (size_t i = 0; i < list.count; i++)
+    for (size_t i = 0; usable && i < list.count; i++)
         begin_thread(&threads[i], threads[i].id, &request);
-    for (size_t i = 0; i < list.count; i++)
+    for (size_t i = 0; usable && i < list.count; i++)
         if (threads[i].is_self)
             capture_self(&threads[i], caller_address(__builtin_return_address(0)),
                          &request.settings, &room);
-    error = collect_threads(threads, list.count, &request.settings, &room);
+    if (usable)
+        error = collect_threads(threads, list.count, &request.settings, &room);
+    for (size_t i = 0; i < list.count; i++)
+        os_thread_release(threads[i].id);
     return error != FW_OK ? error : listed;
-}
-
-fw_thread_id fw_thread_self(void)
-{
-    return sys_gettid();
-}
-
-fw_thread_id fw_thread_main(void)
-{
-    return sys_getpid();
-}
-
-int fw_threads_signal(void)
-{
-    return doorbell_number();
-}
-
-fw_error fw_threads_set_signal(int signal)
-{
-    int chosen;
-    return signal ? doorbell_choose(slot_answer, signal) : doorbell_ensure(slot_answer, &chosen);
 }

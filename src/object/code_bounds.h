@@ -27,10 +27,13 @@ struct code_bounds {
     bool swap, is_64;
 };
 
-/* `image` as object_unwind_image filled it in for `object`. False when out of memory. To be freed
- * either way. */
+/* code_bounds_object.c. `image` as object_unwind_image filled it in for `object`. False when out of
+ * memory. To be freed either way. */
 bool code_bounds_init(struct code_bounds *bounds, const struct object *object,
                       const struct unwind_image *image);
+/* Adds a start to the list of `bounds`, a struct code_bounds; they come ascending. False when out
+ * of memory. */
+bool code_bounds_list(void *bounds, uint64_t vaddr);
 void code_bounds_free(struct code_bounds *bounds);
 
 /* Whether every function with unwind information has a start here. Linkers merge neighbouring exidx

@@ -7,8 +7,6 @@
 #include "base/array.h"
 #include "object/macho_internal.h"
 
-#include <elf.h>
-
 enum { N_SO = 0x64 };
 
 struct map {
@@ -23,7 +21,8 @@ static bool add_function(const struct object *object, struct map *map,
 {
     if (!array_room(&map->functions, &map->capacity, map->count, sizeof *map->functions))
         return false;
-    uint64_t vaddr = object->machine == EM_ARM ? symbol->value & ~(uint64_t)1 : symbol->value;
+    uint64_t vaddr =
+        object->macho->cpu_type == CPU_ARM ? symbol->value & ~(uint64_t)1 : symbol->value;
     map->functions[map->count++] =
         (struct debug_map_function){macho_source_name(symbol->name), vaddr, 0};
     map->open = true;
@@ -54,9 +53,9 @@ fw_error object_debug_map(const struct object *object,
     struct macho_symbol s;
     bool any = false, more = true;
     fw_error error = FW_OK;
-    size_t count = object->macho ? object->macho->symbol_count : 0;
+    size_t count = object->macho ? object->macho->table.count : 0;
     for (size_t i = 0; more && error == FW_OK && i < count; i++) {
-        macho_symbol_read(object, i, &s);
+        macho_table_symbol(&object->macho->table, i, &s);
         if (s.type == N_OSO) {
             any = true;
             more = finish(&map, each, context);

@@ -53,7 +53,7 @@ static struct relocation read_relocation(const struct object *object, struct rea
 static uint64_t symbol_value(const struct object *object, uint32_t number)
 {
     struct macho_symbol s;
-    if (!macho_symbol_read(object, number, &s) || (s.type & N_TYPE) == N_UNDF)
+    if (!macho_table_symbol(&object->macho->table, number, &s) || (s.type & N_TYPE) == N_UNDF)
         return 0; /* of common symbols the value is a size */
     return s.value;
 }

@@ -1,89 +1,19 @@
-/*
- * What the Mach-O files of this folder share. Nobody else includes this.
- *
- * Formats: <mach-o/loader.h>, <mach-o/nlist.h>, <mach-o/stab.h>, <mach-o/reloc.h> and the headers
- * of the architectures beside it, <mach/machine.h>. Numbers only; the names are Apple's.
- */
+/* What the files of this folder share about an opened Mach-O file. Nobody else includes this. */
 #ifndef OBJECT_MACHO_INTERNAL_H
 #define OBJECT_MACHO_INTERNAL_H
 
+#include "object/macho_format.h"
 #include "object/object_internal.h"
-
-enum { /* file types */
-       MH_OBJECT = 1,
-       MH_EXECUTE = 2,
-       MH_CORE = 4,
-       MH_PRELOAD = 5,
-       MH_DYLIB = 6,
-       MH_DYLINKER = 7,
-       MH_BUNDLE = 8,
-       MH_DYLIB_STUB = 9,
-       MH_DSYM = 10,
-       MH_KEXT_BUNDLE = 11,
-       MH_FILESET = 12,
-};
-
-enum { /* architectures; CPU_64 and CPU_64_32 are bits */
-       CPU_64 = 0x01000000,
-       CPU_64_32 = 0x02000000,
-       CPU_I386 = 7,
-       CPU_ARM = 12,
-       CPU_PPC = 18,
-       CPU_X86_64 = CPU_I386 | CPU_64,
-       CPU_ARM64 = CPU_ARM | CPU_64,
-       CPU_ARM64_32 = CPU_ARM | CPU_64_32,
-       CPU_PPC64 = CPU_PPC | CPU_64,
-       CPU_SUBTYPE_MASK = 0x00ffffff, /* the high byte has capabilities: arm64e's ABI version */
-};
-
-enum { /* section types and attributes */
-       S_TYPE_MASK = 0xff,
-       S_ZEROFILL = 0x1,
-       S_SYMBOL_STUBS = 0x8,
-       S_GB_ZEROFILL = 0xc,
-       S_THREAD_LOCAL_ZEROFILL = 0x12,
-       S_ATTR_SOME_INSTRUCTIONS = 0x400,
-};
-#define S_ATTR_PURE_INSTRUCTIONS 0x80000000u
-
-enum { /* symbols: n_type, n_desc */
-       N_STAB = 0xe0,
-       N_PEXT = 0x10,
-       N_TYPE = 0x0e,
-       N_EXT = 0x01,
-       N_UNDF = 0x0,
-       N_SECT = 0xe,
-       N_ARM_THUMB_DEF = 0x0008,
-       N_WEAK_DEF = 0x0080,
-       N_ALT_ENTRY = 0x0200,
-       N_FUN = 0x24,
-       N_OSO = 0x66,
-};
 
 struct macho_file {
     uint32_t file_type, cpu_type, cpu_subtype;
-    struct span symbols; /* LC_SYMTAB: the part of the table that is at hand */
-    size_t symbol_count;
-    struct span strings;         /* ends with a NUL */
-    struct span indirect;        /* LC_DYSYMTAB: numbers of symbols, 4 bytes each */
-    struct span function_starts; /* LC_FUNCTION_STARTS */
-    const char *install_name;    /* LC_ID_DYLIB; NULL when none */
-    bool called_by_dyld;         /* the entry is LC_MAIN's, a function like any other */
-    char *names;                 /* owned: the sections' */
+    struct macho_symbol_table table; /* LC_SYMTAB */
+    struct span indirect;            /* LC_DYSYMTAB: numbers of symbols, 4 bytes each */
+    struct span function_starts;     /* LC_FUNCTION_STARTS */
+    const char *install_name;        /* LC_ID_DYLIB; NULL when none */
+    bool called_by_dyld;             /* the entry is LC_MAIN's, a function like any other */
+    char *names;                     /* owned: the sections' */
 };
-
-struct macho_symbol { /* as stored */
-    uint64_t value;
-    const char *name; /* never NULL */
-    uint8_t type, section;
-    uint16_t desc;
-};
-bool macho_symbol_read(const struct object *object, size_t i, struct macho_symbol *symbol);
-/* Without the one underscore that compilers put before every name of C. */
-static inline const char *macho_source_name(const char *name)
-{
-    return name[0] == '_' ? name + 1 : name;
-}
 
 /* macho.c: LC_UUID of a file that is not opened; size 0 when there is none. */
 struct span macho_uuid(struct span file);

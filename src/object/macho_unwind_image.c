@@ -6,24 +6,13 @@
  */
 #include "object/macho_internal.h"
 
-static bool holds_stubs(const struct section *section)
-{
-    static const char *const names[] = {"__stubs", "__auth_stubs", "__stub_helper", "__objc_stubs"};
-    if (section->view.type == S_SYMBOL_STUBS)
-        return true;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(section->view.name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 static void find_stubs(struct object *object, struct unwind_image *image)
 {
     size_t count = 0;
     for (size_t i = 1; i < object->section_count && count < UNWIND_STUB_AREAS; i++) {
         struct section *section = &object->sections[i];
         struct span bytes = {NULL, 0};
-        if (!holds_stubs(section) ||
+        if (!macho_holds_stubs(section->view.name, section->view.type) ||
             object_section_contents(object, section, &bytes, NULL) != FW_OK || bytes.size == 0)
             continue;
         image->plt[count++] = (struct unwind_section){bytes.data, bytes.size, section->view.vaddr};

@@ -41,12 +41,20 @@ struct object_section {
     bool code;             /* machine instructions that are loaded */
 };
 
+enum { SYMBOL_LOCAL = 0, SYMBOL_GLOBAL = 1, SYMBOL_WEAK = 2 }; /* as ELF's STB_* */
+enum {                                                         /* as ELF's STT_* */
+       SYMBOL_NOTYPE = 0,
+       SYMBOL_DATA = 1,
+       SYMBOL_FUNCTION = 2,
+       SYMBOL_IFUNC = 10 /* finds the function when it is first called */
+};
+
 struct object_symbol {
     uint64_t vaddr;   /* link-time; the Thumb bit is removed */
     uint64_t size;    /* 0 when the table gives none */
     const char *name; /* mangled, never NULL; of Mach-O without the one underscore before it */
-    uint8_t binding;  /* STB_* */
-    uint8_t type;     /* STT_* */
+    uint8_t binding;  /* SYMBOL_LOCAL ...; others as ELF has them */
+    uint8_t type;     /* SYMBOL_FUNCTION ... */
     uint32_t section; /* section header index (SHN_XINDEX resolved); 0 for an absolute one */
     const char *file; /* of a local ELF symbol: the source file that its object was made of, as
                          the table says it; NULL: unknown */
@@ -165,8 +173,8 @@ void object_notes(const struct object *object,
 /* Walks .symtab (dynamic == false) or .dynsym; `each` is not called for undefined, section and file
  * symbols. Without section headers .dynsym is found through PT_DYNAMIC. Mapping symbols ($a $t $d
  * $x) are left out. Mach-O has one table, found as .symtab: symbols of sections, without those of
- * debuggers and labels of compilers (ltmp, l_); in code they are STT_FUNC, or STT_NOTYPE for a
- * further entry into a function, else STT_OBJECT. */
+ * debuggers and labels of compilers (ltmp, l_); in code they are SYMBOL_FUNCTION, or SYMBOL_NOTYPE
+ * for a further entry into a function, else SYMBOL_DATA. */
 fw_error object_symbols(struct object *object, bool dynamic,
                         bool (*each)(void *context, const struct object_symbol *symbol),
                         void *context);

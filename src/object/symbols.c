@@ -1,7 +1,7 @@
 /*
  * The symbol index: built once, then looked up by one binary search.
  *
- * Building goes in four steps. (1) Collect function symbols of all tables; each carries the end of
+ * Building goes in four steps. (1) Take function symbols of all tables; each carries the end of
  * its section, which it can never pass. (2) Sort by address and let one symbol speak for each
  * address (`better`). (3) Give sizeless symbols an end: the next symbol, the next function that the
  * unwind tables know, the end of an enclosing sized function or of the section, whichever comes
@@ -9,14 +9,11 @@
  *
  * Invariant after building: extents are strictly ascending by start, and none is empty.
  */
-#include "object/symbols.h"
+#include "object/symbols_builder.h"
 
-#include "object/code_bounds.h"
-#include "object/extents.h"
-#include "object/object_internal.h"
-
-#include <elf.h>
 #include <stdlib.h>
+
+#include "object/extents.h"
 
 enum { RANK_LOCAL = 1, RANK_NOTYPE = 2, RANK_PLT = 4 }; /* the lower sum speaks for an address */
 
@@ -37,97 +34,60 @@ struct symbols {
     struct symbol_name *names; /* of the same order */
     size_t count;
     struct extents index;
-    char *own_names; /* names that had a version cut off, one behind the other */
+    char *own_names;   /* names that had a version cut off, one behind the other */
+    char *given_names; /* owned: those that the builder gave */
 };
 
-/* (1) Collecting. */
+/* (1) Taking. */
 
-struct collector {
-    struct object *object; /* whose table is being read */
-    bool dynamic;
-    struct candidate *list;
-    size_t count, capacity;
-    size_t full_tables; /* how many .symtab were read */
-    size_t file_bytes;  /* of the objects read whose names may have versions */
-    bool failed;
-};
-
-static void add(struct collector *c, const struct candidate *candidate)
+static void add(struct symbols_builder *b, const struct candidate *candidate)
 {
-    if (c->count == c->capacity) {
-        size_t capacity = c->capacity ? c->capacity * 2 : 1024;
+    if (b->count == b->capacity) {
+        size_t capacity = b->capacity ? b->capacity * 2 : 1024;
         struct candidate *grown =
-            capacity < UINT32_MAX / 4 ? realloc(c->list, capacity * sizeof *grown) : NULL;
+            capacity < UINT32_MAX / 4 ? realloc(b->list, capacity * sizeof *grown) : NULL;
         if (!grown) {
-            c->failed = true;
+            b->failed = true;
             return;
         }
-        c->list = grown;
-        c->capacity = capacity;
+        b->list = grown;
+        b->capacity = capacity;
     }
-    c->list[c->count++] = *candidate;
+    b->list[b->count++] = *candidate;
 }
 
-/* The end of the code around a symbol, or 0 when it does not stand in code. */
-static uint64_t code_limit(const struct object *object, const struct object_symbol *symbol)
+bool symbols_takes(const struct object_symbol *symbol)
 {
-    if (symbol->section == 0)
-        return 0;
-    if (symbol->section < object->section_count) {
-        const struct object_section *s = &object->sections[symbol->section].view;
-        bool inside = symbol->vaddr - s->vaddr < s->size && s->vaddr + s->size > s->vaddr;
-        return s->code && inside ? s->vaddr + s->size : 0;
-    }
-    ptrdiff_t i = object_load_at(object, symbol->vaddr);
-    if (i < 0 || !object->loads[i].executable)
-        return 0;
-    return object->loads[i].vaddr + object->loads[i].memory_size;
+    bool function = symbol->type == SYMBOL_FUNCTION || symbol->type == SYMBOL_IFUNC;
+    bool label = symbol->type == SYMBOL_NOTYPE;
+    return (function || label) && symbol->name[0] && !(label && symbol->name[0] == '.');
 }
 
-static bool take_symbol(void *context, const struct object_symbol *symbol)
+void symbols_take(struct symbols_builder *b, const struct object_symbol *symbol, uint64_t limit)
 {
-    struct collector *c = context;
-    bool function = symbol->type == STT_FUNC || symbol->type == STT_GNU_IFUNC;
-    bool label = symbol->type == STT_NOTYPE;
-    bool local = symbol->binding == STB_LOCAL;
-    /* Names like .L5 or .annobin_x.c are marks of tools, not functions. */
-    if ((!function && !label) || !symbol->name[0] || (label && symbol->name[0] == '.'))
-        return true;
-    uint64_t limit = code_limit(c->object, symbol);
-    if (limit)
-        add(c, &(struct candidate){.start = symbol->vaddr,
-                                   .size = symbol->size,
-                                   .limit = limit,
-                                   .name = symbol->name,
-                                   .rank = (uint8_t)((label ? RANK_NOTYPE : 0) |
-                                                     (local ? RANK_LOCAL : 0) |
-                                                     (symbol->stub ? RANK_PLT : 0)),
-                                   .dynamic = c->dynamic});
-    return !c->failed;
+    bool label = symbol->type == SYMBOL_NOTYPE;
+    bool local = symbol->binding == SYMBOL_LOCAL;
+    add(b,
+        &(struct candidate){.start = symbol->vaddr,
+                            .size = symbol->size,
+                            .limit = limit,
+                            .name = symbol->name,
+                            .rank = (uint8_t)((label ? RANK_NOTYPE : 0) | (local ? RANK_LOCAL : 0) |
+                                              (symbol->stub ? RANK_PLT : 0)),
+                            .dynamic = b->dynamic});
 }
 
-static void take_stub(void *context, uint64_t lo, uint64_t hi, uint64_t limit, const char *name)
+void symbols_take_stub(void *builder, uint64_t lo, uint64_t hi, uint64_t limit, const char *name)
 {
-    add(context, &(struct candidate){
+    add(builder, &(struct candidate){
                      .start = lo, .size = hi - lo, .limit = limit, .name = name, .rank = RANK_PLT});
-}
-
-static void collect_from(struct collector *c, struct object *object)
-{
-    c->object = object;
-    c->file_bytes += object->format->versioned_names ? object->file.size : 0;
-    c->dynamic = false;
-    if (object_symbols(object, false, take_symbol, c) == FW_OK)
-        c->full_tables++;
-    c->dynamic = true;
-    object_symbols(object, true, take_symbol, c);
 }
 
 /* (2) Sorting, and one symbol for each address. */
 
 struct key {
     uint64_t start;
-    uint32_t index; /* in the collector's list */
+    uint32_t index; /* in the builder's list */
 };
 
 /* Least significant digit first, skipping digits that are the same everywhere. Stable. */
@@ -315,8 +275,9 @@ static bool cut_versions(struct symbols *s, size_t budget)
     return true;
 }
 
-/* From collected candidates to the finished index. */
-static bool build(struct symbols *s, const struct collector *c, const struct code_bounds *bounds)
+/* From what was taken to the finished index. */
+static bool build(struct symbols *s, const struct symbols_builder *c,
+                  const struct code_bounds *bounds)
 {
     struct key *keys = malloc((c->count + 1) * sizeof *keys);
     struct candidate *merged = malloc((c->count + 1) * sizeof *merged);
@@ -335,37 +296,23 @@ static bool build(struct symbols *s, const struct collector *c, const struct cod
                     s);
     free(keys);
     free(merged);
-    return good && cut_versions(s, c->file_bytes) && extents_build(&s->index, s->extents, s->count);
+    return good && cut_versions(s, c->version_bytes) &&
+           extents_build(&s->index, s->extents, s->count);
 }
 
-struct symbols *symbols_build(struct object *object, struct object *debug)
+struct symbols *symbols_finish(struct symbols_builder *builder, const struct code_bounds *bounds)
 {
-    struct symbols *s = calloc(1, sizeof *s);
-    if (!s)
-        return NULL;
-    if (object->type == OBJECT_CORE)
-        return s;
-    struct collector c = {0};
-    collect_from(&c, object);
-    if (debug && debug->machine == object->machine && debug->is_64 == object->is_64)
-        collect_from(&c, debug);
-    struct object *mini = object_minidebug(object, NULL);
-    if (mini)
-        collect_from(&c, mini);
-    if (!object->format->stubs(object, take_stub, &c))
-        c.failed = true;
-
-    struct unwind_image image;
-    struct code_bounds bounds;
-    object_unwind_image(object, NULL, &image);
-    c.failed |= !code_bounds_init(&bounds, object, &image);
-    c.failed |= object_lacks_memory(object) || (debug && object_lacks_memory(debug));
-    if (c.failed || !build(s, &c, &bounds)) {
+    struct symbols *s = builder->failed ? NULL : calloc(1, sizeof *s);
+    if (s && !build(s, builder, bounds)) {
         symbols_destroy(s);
         s = NULL;
     }
-    code_bounds_free(&bounds);
-    free(c.list);
+    if (s)
+        s->given_names = builder->names;
+    else
+        free(builder->names);
+    free(builder->list);
+    *builder = (struct symbols_builder){0};
     return s;
 }
 
@@ -374,6 +321,7 @@ void symbols_destroy(struct symbols *symbols)
     if (!symbols)
         return;
     free(symbols->own_names);
+    free(symbols->given_names);
     free(symbols->extents);
     free(symbols->names);
     extents_free(&symbols->index);

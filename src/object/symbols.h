@@ -24,6 +24,12 @@ struct symbol_match {
 /* `debug` may be NULL. `starts` (optional) are further link-time function bounds, from unwind
  * tables. The objects must outlive the index. NULL when out of memory. */
 struct symbols *symbols_build(struct object *object, struct object *debug);
+/* The same for an image in memory (macho_loaded.h): LC_SYMTAB, stubs, function starts, and the
+ * export trie where it knows more. Names point into the image's strings as its memory handed them
+ * out, which have to outlive the index; those of the export trie are the index's own. NULL when out
+ * of memory. */
+struct macho_loaded;
+struct symbols *symbols_build_loaded(const struct macho_loaded *image);
 void symbols_destroy(struct symbols *symbols);
 size_t symbols_count(const struct symbols *symbols);
 /* Symbol `i` of symbols_count, ascending by address; extents may overlap. `offset` is 0. */

@@ -11,12 +11,18 @@
 struct self_images {
     struct unwind_image image;
     uintptr_t lo, hi; /* runtime range that `image` answers for; empty when there is none */
+    bool reading;     /* Apple: whoever unloads an image waits for this walk */
+    unsigned entered; /* Apple: if so, for image_table_leave */
 };
 
 static inline void self_images_begin(struct self_images *images)
 {
     images->lo = images->hi = 0;
+    images->reading = false;
 }
+
+/* Ends the walk: `image` and what it points to may not be looked at any more. Async-signal-safe. */
+void self_images_end(struct self_images *images);
 
 /* walk_space.find_image with a struct self_images as context. Async-signal-safe. */
 const struct unwind_image *self_images_find(void *context, uint64_t address);
@@ -25,8 +31,10 @@ const struct unwind_image *self_images_find(void *context, uint64_t address);
 bool self_images_is_code(void *context, uint64_t address);
 
 /* Reads the loader's list again, and calls `changed` when images were loaded or unloaded since the
- * last time. Several callers wait for each other: whoever returns sees what was loaded when it
- * called, and `changed` has returned. Thread-safe; not async-signal-safe (takes the loader's lock).
+ * last time. On Apple the first call does so; from then on the loader tells, and `changed` is
+ * called when it does, before the memory of an unloaded image is gone. Several callers wait for
+ * each other: whoever returns sees what was loaded when it called, and `changed` has returned.
+ * Thread-safe; not async-signal-safe (takes the loader's lock).
  */
 void self_images_refresh(void (*changed)(void));
 

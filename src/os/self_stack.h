@@ -1,12 +1,12 @@
 /*
  * The running thread's stack as checked memory.
  *
- * A thread's own stack (the kernel's for the main thread, the one its thread pointer lies in for
- * others) is looked up once per thread and read directly from then on: it stays mapped as long as
- * the thread lives. On any other stack (alternate signal stack, coroutine) pages are probed one by
- * one as the walk reaches them.
+ * A thread's own stack is read directly: it stays mapped as long as the thread lives.
+ * linux/self_stack.c learns its bounds once per thread, darwin/self_stack.c asks libpthread. On any
+ * other stack (alternate signal stack, coroutine) pages are probed one by one as the walk reaches
+ * them.
  *
- * Async-signal-safe; no allocation; uses two words of thread-local storage.
+ * Async-signal-safe; no allocation.
  */
 #ifndef OS_SELF_STACK_H
 #define OS_SELF_STACK_H
@@ -21,6 +21,23 @@ struct self_stack {
 
 /* Prepares to read the stack from `sp` outwards. */
 void self_stack_begin(struct self_stack *stack, uintptr_t sp);
+
+/* memory.slow of it: what its ranges do not hold. */
+bool self_stack_read_elsewhere(void *context, uint64_t address, void *to, size_t size);
+
+/* Fills it in when the thread's own stack is [lo, hi), or not known (0, 0). */
+static inline void self_stack_set(struct self_stack *stack, uintptr_t sp, uintptr_t lo,
+                                  uintptr_t hi)
+{
+    struct memory_range *range = stack->memory.range;
+    stack->own = sp - lo < hi - lo;
+    range[0] = (struct memory_range){sp, stack->own ? hi - sp : 0, (const uint8_t *)sp};
+    range[1] = (struct memory_range){0, 0, NULL};
+    if (!stack->own && hi)
+        range[1] = (struct memory_range){lo, hi - lo, (const uint8_t *)lo};
+    stack->memory.slow = self_stack_read_elsewhere;
+    stack->memory.context = stack;
+}
 
 /* The end of the directly readable range that holds `sp`: for walks that read by themselves. At
  * least one word may be read at every address in [sp, end). */

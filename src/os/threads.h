@@ -23,7 +23,8 @@ fw_error os_threads_each(os_thread_call *each, void *context);
 bool os_thread_keep(fw_thread_id id);
 void os_thread_release(fw_thread_id id);
 
-/* Fills state, system_id, name and queue of the thread `thread->id`, as far as they can be had. */
-void os_thread_describe(struct fw_thread *thread);
+/* Fills system_id of the thread `thread->id`, and with `names` its state, name and queue, as far as
+ * they can be had; the rest stays as it is. */
+void os_thread_describe(struct fw_thread *thread, bool names);
 
 #endif

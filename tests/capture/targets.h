@@ -21,10 +21,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__APPLE__)
+#include "os/threads.h"
+
+#include <dlfcn.h>
+#else
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#endif
 
 /* The thread sanitizer keeps signals back until its runtime is called, and then shows registers
  * that are no longer true: stacks taken then are not looked at, and a test of nothing but stacks
@@ -56,16 +62,44 @@ static inline uint32_t patience_ms(void)
     return emulated() ? 1000 : 10000;
 }
 
+/* Keeps the call before it from being the last thing that its function does. */
+#define NOT_A_TAIL_CALL() __asm__ volatile("" ::: "memory")
+
+#if defined(__APPLE__)
+
+/* A function that can be found by its symbol: section names are too short here. */
+#define KNOWN(name) __attribute__((noinline, unused))
+
+/* Whether an address lies in a KNOWN function, and how many frames do. */
+#define ADDRESS_IN(address, name) is_in_function(address, (const void *)(uintptr_t)(name))
+#define FRAMES_IN(stack, name)    frames_of(stack, (const void *)(uintptr_t)(name))
+
+static inline bool is_in_function(uint64_t address, const void *function)
+{
+    Dl_info info;
+    return dladdr((const void *)(uintptr_t)address, &info) && info.dli_saddr == function;
+}
+
+static inline unsigned frames_of(const struct fw_stack *stack, const void *function)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < stack->count; i++)
+        n += is_in_function(stack->frames[i].address - (stack->frames[i].kind == FW_FRAME_RETURN),
+                            function);
+    return n;
+}
+
+#else
+
 /* A function of a section of its own: the linker knows where it begins and ends. */
 #define KNOWN(name)                                                                                \
     extern const char __start_known_##name[] __attribute__((visibility("hidden")));                \
     extern const char __stop_known_##name[] __attribute__((visibility("hidden")));                 \
     __attribute__((noinline, unused, section("known_" #name)))
 
-/* Keeps the call before it from being the last thing that its function does. */
-#define NOT_A_TAIL_CALL() __asm__ volatile("" ::: "memory")
-
-/* How many frames lie in a KNOWN function. */
+/* Whether an address lies in a KNOWN function, and how many frames do. */
+#define ADDRESS_IN(address, name)                                                                  \
+    ((address) >= (uintptr_t)__start_known_##name && (address) < (uintptr_t)__stop_known_##name)
 #define FRAMES_IN(stack, name)                                                                     \
     frames_between(stack, (uintptr_t)__start_known_##name, (uintptr_t)__stop_known_##name)
 
@@ -78,6 +112,8 @@ static inline unsigned frames_between(const struct fw_stack *stack, uintptr_t lo
     }
     return n;
 }
+
+#endif
 
 struct target {
     pthread_t thread;
@@ -103,7 +139,11 @@ KNOWN(target_main) static void *target_main(void *context)
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, NULL);
     }
+#if defined(__APPLE__)
+    target->id = fw_thread_self();
+#else
     target->id = (fw_thread_id)syscall(SYS_gettid);
+#endif
     known_caller(target);
     NOT_A_TAIL_CALL();
     return NULL;
@@ -131,6 +171,11 @@ static inline void target_begin(struct target *target, size_t stack_size)
 
 static inline char state_of(fw_thread_id id)
 {
+#if defined(__APPLE__)
+    struct fw_thread thread = {.id = id};
+    os_thread_describe(&thread, true);
+    return thread.state;
+#else
     char path[64], text[512] = "";
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)id);
     FILE *file = fopen(path, "r");
@@ -141,6 +186,7 @@ static inline char state_of(fw_thread_id id)
     text[got] = 0;
     const char *end = strrchr(text, ')');
     return end && end[1] ? end[2] : 0;
+#endif
 }
 
 /* Waits until the kernel shows the thread in `state`. */

@@ -30,7 +30,12 @@ static void *expect_own_stack_to_end(void *unused)
     assert_true(end > (uintptr_t)&word);
     assert_true(can_read(&stack, (uintptr_t)&word));
     assert_true(can_read(&stack, end - sizeof word));
-    assert_true(can_read(&stack, end - sizeof word / 2));
+    bool beyond = can_read(&stack, end - sizeof word / 2);
+#if defined(__APPLE__) /* the thread's own record lies behind it, or nothing */
+    (void)beyond;
+#else
+    assert_true(beyond);
+#endif
     can_read(&stack, end + 64);
     assert_int_equal(self_stack_end(&stack), end);
     return unused;

@@ -10,11 +10,12 @@ struct seen {
     size_t count;
 };
 
-static void remember(void *context, unsigned pass, fw_thread_id id)
+static bool remember(void *context, unsigned pass, fw_thread_id id)
 {
     struct seen *seen = context;
     if (pass == 0 && seen->count < 64)
         seen->ids[seen->count++] = id;
+    return false;
 }
 
 static void lists_everybody(void **state)
@@ -25,7 +26,7 @@ static void lists_everybody(void **state)
     struct target target = {.body = read_pipe, .context = ends};
     struct seen seen = {.count = 0};
     target_begin_asleep(&target);
-    assert_int_equal(tasks_each(remember, &seen), FW_OK);
+    assert_int_equal(os_threads_each(remember, &seen), FW_OK);
     bool found = false;
     for (size_t i = 0; i < seen.count; i++)
         found |= seen.ids[i] == target.id;
@@ -37,19 +38,26 @@ static void lists_everybody(void **state)
     close(ends[1]);
 }
 
+static struct fw_thread described(fw_thread_id id)
+{
+    struct fw_thread thread = {.id = id, .state = '?'};
+    os_thread_describe(&thread, true);
+    return thread;
+}
+
 static void describes(void **state)
 {
     (void)state;
     static const char *const names[] = {"", "plain", "a b", "x) S 1 (", "()()()", "\n\t\\", ")"};
-    char before[FW_THREAD_NAME_SIZE], name[FW_THREAD_NAME_SIZE], task_state;
-    assert_true(tasks_describe(getpid(), before, &task_state));
+    struct fw_thread before = described(getpid());
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         pthread_setname_np(pthread_self(), names[i]);
-        assert_true(tasks_describe(getpid(), name, &task_state));
-        assert_string_equal(name, names[i]);
-        assert_int_equal(task_state, 'R');
+        struct fw_thread thread = described(getpid());
+        assert_string_equal(thread.name, names[i]);
+        assert_int_equal(thread.state, 'R');
+        assert_int_equal(thread.system_id, getpid());
     }
-    pthread_setname_np(pthread_self(), before);
+    pthread_setname_np(pthread_self(), before.name);
 }
 
 static void status_of(void **state)
@@ -156,12 +164,14 @@ static void registers_of_a_runner(void **state)
 static void nobody(void **state)
 {
     (void)state;
-    char name[FW_THREAD_NAME_SIZE], task_state;
     struct task_status status;
     struct task_registers registers;
-    assert_false(tasks_describe(1, name, &task_state)); /* another process */
-    assert_int_equal(task_state, '?');
-    assert_string_equal(name, "");
+    struct fw_thread other = described(1); /* another process */
+    assert_int_equal(other.state, '?');
+    assert_string_equal(other.name, "");
+    assert_false(os_thread_keep(1));
+    assert_true(os_thread_keep(fw_thread_self()));
+    os_thread_release(fw_thread_self());
     assert_int_equal(tasks_status(1, &status), FW_ERR_NOT_FOUND);
     assert_int_equal(tasks_registers(1, &registers), FW_ERR_NOT_FOUND);
     assert_int_equal(tasks_status(INT32_MAX, &status), FW_ERR_NOT_FOUND);

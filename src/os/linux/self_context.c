@@ -2,6 +2,8 @@
  * arch/<name>/include/uapi/asm/sigcontext.h). */
 #include "os/self_context.h"
 
+#include "arch/pac.h"
+
 #include <ucontext.h>
 
 void self_context_regs(const void *ucontext, struct regs *regs)
@@ -36,14 +38,5 @@ void self_context_regs(const void *ucontext, struct regs *regs)
 
 uint64_t self_pac_mask(void)
 {
-#if defined(__aarch64__)
-    /* xpaclri is in the space of hints: it strips where there is something to strip and does
-     * nothing elsewhere. */
-    const uint64_t all = UINT64_MAX & ~(UINT64_C(1) << 55);
-    register uint64_t lr __asm__("x30") = all;
-    __asm__("hint #7" : "+r"(lr));
-    return all ^ lr;
-#else
-    return 0;
-#endif
+    return arch_pac_mask();
 }

@@ -281,6 +281,11 @@ const struct unwind_image *self_images_find(void *context, uint64_t address)
     return &images->image;
 }
 
+void self_images_end(struct self_images *images)
+{
+    self_images_begin(images); /* the loader does not wait for walks */
+}
+
 bool self_images_is_code(void *context, uint64_t address)
 {
     struct self_mapping mapping;

@@ -8,11 +8,6 @@
 
 #include "os/self_maps.h"
 
-enum {
-    PAGE = 4096, /* the smallest page of every supported kernel: probing more often is harmless */
-    MAX_PROBED = 1 << 20, /* bytes between the window and a frame that probing will bridge */
-};
-
 /* The readable range of this thread's own stack. The main thread's grows downwards. The
  * initial-exec model keeps access to it free of allocation, also inside a signal handler; `known`
  * is set last and cleared first, so that a handler that interrupts the update sees no half of it.
@@ -51,50 +46,10 @@ static void learn_own_stack(uintptr_t sp)
     own.known = true;
 }
 
-/* Grows the window page by page up to `address`, as long as pages can be read. */
-static bool grow(struct memory_range *window, uint64_t end)
-{
-    uint64_t limit = window->lo + window->size;
-    if (end > limit && end - limit > MAX_PROBED)
-        return false;
-    while (limit < end) {
-        if (!self_readable((uintptr_t)limit))
-            return false;
-        limit = (limit | (PAGE - 1)) + 1;
-        window->size = limit - window->lo;
-    }
-    return true;
-}
-
-static bool read_elsewhere(void *context, uint64_t address, void *to, size_t size)
-{
-    struct self_stack *stack = context;
-    struct memory_range *window = &stack->memory.range[0];
-    uint64_t end = address + size;
-    if (end < address || end > UINTPTR_MAX)
-        return false;
-    if (!stack->own && address >= window->lo && grow(window, end)) {
-        memcpy(to, (const void *)(uintptr_t)address, size);
-        return true;
-    }
-    return self_read((uintptr_t)address, to, size);
-}
-
 void self_stack_begin(struct self_stack *stack, uintptr_t sp)
 {
     if (!is_own(sp))
         learn_own_stack(sp);
 
-    struct memory_range *range = stack->memory.range;
-    range[1] = (struct memory_range){0, 0, NULL};
-    stack->own = is_own(sp);
-    if (stack->own) {
-        range[0] = (struct memory_range){sp, own.hi - sp, (const uint8_t *)sp};
-    } else {
-        range[0] = (struct memory_range){sp, 0, (const uint8_t *)sp};
-        if (own.known)
-            range[1] = (struct memory_range){own.lo, own.hi - own.lo, (const uint8_t *)own.lo};
-    }
-    stack->memory.slow = read_elsewhere;
-    stack->memory.context = stack;
+    self_stack_set(stack, sp, own.known ? own.lo : 0, own.known ? own.hi : 0);
 }

@@ -89,7 +89,7 @@ static fw_error error_of(long result)
 }
 
 struct pass {
-    void (*each)(void *context, unsigned pass, fw_thread_id id);
+    os_thread_call *each;
     void *context;
     unsigned number;
     fw_thread_id self;
@@ -128,8 +128,9 @@ static bool count_of_directory(int fd, size_t *count)
 }
 
 /* The kernel ends a listing early when the task it stands at exits. New tasks stand last, so a pass
- * is whole when it brings as many as the directory counted before. */
-fw_error tasks_each(void (*each)(void *context, unsigned pass, fw_thread_id id), void *context)
+ * is whole when it brings as many as the directory counted before. Where /proc belongs to another
+ * pid namespace its ids would mean other threads, and this one is not among them. */
+fw_error os_threads_each(os_thread_call *each, void *context)
 {
     _Alignas(8) char entries[4096];
     size_t before = 0;
@@ -156,27 +157,48 @@ fw_error tasks_each(void (*each)(void *context, unsigned pass, fw_thread_id id),
     return self_seen ? FW_OK : FW_ERR_UNSUPPORTED;
 }
 
+/* An id is a number that nobody can hold; it stays the thread's at least until the caller looks. */
+bool os_thread_keep(fw_thread_id id)
+{
+    return sys_tgkill(sys_getpid(), id, 0) != -ESRCH;
+}
+
+void os_thread_release(fw_thread_id id)
+{
+    (void)id;
+}
+
 /* "ID (NAME) STATE ...": the name may hold anything, so it ends at the last parenthesis; only
  * numbers follow the state. */
-bool tasks_describe(fw_thread_id id, char name[FW_THREAD_NAME_SIZE], char *state)
+void os_thread_describe(struct fw_thread *thread, bool names)
 {
     char text[256];
-    name[0] = 0;
-    *state = '?';
-    long got = read_task_file(id, "stat", text, sizeof text);
+    thread->system_id = (uint64_t)thread->id;
+    if (!names)
+        return;
+    long got = read_task_file(thread->id, "stat", text, sizeof text);
     if (got <= 0)
-        return false;
+        return;
     const char *open = memchr(text, '(', (size_t)got);
     const char *close = memrchr(text, ')', (size_t)got);
     if (!open || !close || close < open || close + 2 >= text + got)
-        return false;
+        return;
     size_t length = (size_t)(close - open) - 1;
     if (length >= FW_THREAD_NAME_SIZE)
         length = FW_THREAD_NAME_SIZE - 1;
-    memcpy(name, open + 1, length);
-    name[length] = 0;
-    *state = close[2];
-    return true;
+    memcpy(thread->name, open + 1, length);
+    thread->name[length] = 0;
+    thread->state = close[2];
+}
+
+fw_thread_id fw_thread_self(void)
+{
+    return sys_gettid();
+}
+
+fw_thread_id fw_thread_main(void)
+{
+    return sys_getpid();
 }
 
 /* The lines of `status` that count, in the kernel's order. */
@@ -252,10 +274,8 @@ fw_error tasks_registers(fw_thread_id id, struct task_registers *registers)
 {
     char text[256];
     long got = read_task_file(id, "syscall", text, sizeof text);
-    if (got == -ENOENT) {
-        char name[FW_THREAD_NAME_SIZE], state;
-        return tasks_describe(id, name, &state) ? FW_ERR_UNSUPPORTED : FW_ERR_NOT_FOUND;
-    }
+    if (got == -ENOENT)
+        return os_thread_keep(id) ? FW_ERR_UNSUPPORTED : FW_ERR_NOT_FOUND;
     if (got <= 0)
         return got == 0 ? FW_ERR_NOT_FOUND : error_of(got);
     const char *end = text + got, *p = text;

@@ -3,19 +3,12 @@
  * name, state, and where a sleeping one left user space.
  *
  * Everything here uses raw system calls and memory of the caller: no allocation, stdio or lock.
+ * What all systems have in common is declared in os/threads.h, and defined here for Linux.
  */
 #ifndef OS_LINUX_TASKS_H
 #define OS_LINUX_TASKS_H
 
-#include "framewalk/threads.h"
-
-/* Calls `each` with every id, in the kernel's order, at least once; a list that changed while it
- * was read is read again, so ids may come twice. FW_ERR_UNSUPPORTED when /proc belongs to another
- * pid namespace: its ids would mean other threads. */
-fw_error tasks_each(void (*each)(void *context, unsigned pass, fw_thread_id id), void *context);
-
-/* Name (terminated) and state letter from one read of `stat`; false when the task is gone. */
-bool tasks_describe(fw_thread_id id, char name[FW_THREAD_NAME_SIZE], char *state);
+#include "os/threads.h"
 
 /* What bears on whether a task can answer a signal. */
 struct task_status {

@@ -1,0 +1,177 @@
+/*
+ * Tables that take turns, and waiting for readers.
+ *
+ * Why no reader is missed: announcing is an addition and then a look at `current`, unloading is a
+ * store to `current` and then a look at the counters, all sequentially consistent. If the writer
+ * reads 0, the addition comes later, so the look at `current` finds the new table. Both counters
+ * are waited for, each after new readers were turned away from it.
+ */
+#include "os/darwin/image_table.h"
+
+#include <string.h>
+#include <time.h>
+
+struct image_table {
+    unsigned version; /* odd while it is written */
+    size_t count, capacity;
+    struct image_range range[];
+};
+
+enum { FIRST_CAPACITY = 1024 };
+
+/* Index of the first range that ends above `address`. */
+static size_t search(const struct image_table *table, size_t count, uintptr_t address)
+{
+    size_t lo = 0, hi = count;
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (table->range[middle].hi <= address)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+static bool find_in(const struct image_table *table, uintptr_t address, struct image_range *range)
+{
+    const size_t count = table->count < table->capacity ? table->count : table->capacity;
+    const size_t i = search(table, count, address);
+    if (i == count || address < table->range[i].lo)
+        return false;
+    *range = table->range[i];
+    return true;
+}
+
+bool image_table_find(struct image_tables *tables, uintptr_t address, struct image_range *range)
+{
+    for (;;) {
+        struct image_table *table = __atomic_load_n(&tables->current, __ATOMIC_SEQ_CST);
+        if (!table)
+            return false;
+        const unsigned version = __atomic_load_n(&table->version, __ATOMIC_ACQUIRE);
+        const bool found = !(version & 1) && find_in(table, address, range);
+        /* A read-modify-write keeps what was read before it; the thread sanitizer does not know
+         * fences. */
+        if (!(version & 1) && __atomic_fetch_or(&table->version, 0, __ATOMIC_ACQ_REL) == version)
+            return found;
+        /* written meanwhile, so the other one is current by now */
+    }
+}
+
+unsigned image_table_enter(struct image_tables *tables)
+{
+    const unsigned which = __atomic_load_n(&tables->turn, __ATOMIC_SEQ_CST) & 1;
+    __atomic_fetch_add(&tables->reading[which], 1, __ATOMIC_SEQ_CST);
+    return which;
+}
+
+void image_table_leave(struct image_tables *tables, unsigned entered)
+{
+    __atomic_fetch_sub(&tables->reading[entered], 1, __ATOMIC_SEQ_CST);
+}
+
+/* A table with room for `capacity` ranges; the one that it stands in for may still have readers,
+ * and stays as it is. */
+static struct image_table *make_table(struct image_tables *tables, size_t needed)
+{
+    size_t capacity = FIRST_CAPACITY;
+    while (capacity < needed)
+        capacity *= 2;
+    struct image_table *table = tables->allocate(sizeof *table + capacity * sizeof table->range[0]);
+    if (table)
+        table->capacity = capacity;
+    return table;
+}
+
+bool image_table_begin(struct image_tables *tables, size_t more)
+{
+    const struct image_table *from = tables->open ? tables->next : tables->current;
+    const size_t count = from ? from->count : 0;
+    struct image_table *next = tables->next;
+    if (!next || next->capacity < count + more)
+        next = make_table(tables, count + more);
+    if (!next)
+        return false;
+    __atomic_fetch_or(&next->version, 1, __ATOMIC_ACQ_REL);
+    if (count && next != from)
+        memcpy(next->range, from->range, count * sizeof next->range[0]);
+    next->count = count;
+    tables->next = next;
+    tables->open = true;
+    return true;
+}
+
+void image_table_add(struct image_tables *tables, const struct image_range *range)
+{
+    struct image_table *next = tables->next;
+    const size_t i = search(next, next->count, range->lo);
+    if (range->lo >= range->hi || next->count == next->capacity ||
+        (i < next->count && next->range[i].lo < range->hi))
+        return;
+    memmove(&next->range[i + 1], &next->range[i], (next->count - i) * sizeof next->range[0]);
+    next->range[i] = *range;
+    next->count++;
+}
+
+void image_table_publish(struct image_tables *tables)
+{
+    struct image_table *next = tables->next;
+    __atomic_store_n(&next->version, next->version + 1, __ATOMIC_RELEASE);
+    tables->open = false;
+    tables->next = tables->current;
+    __atomic_store_n(&tables->current, next, __ATOMIC_SEQ_CST);
+}
+
+static void forget_all(struct image_tables *tables)
+{
+    tables->next = tables->current;
+    __atomic_store_n(&tables->current, NULL, __ATOMIC_SEQ_CST);
+}
+
+bool image_table_remove(struct image_tables *tables, uintptr_t header)
+{
+    const bool begun = tables->open;
+    if (!image_table_begin(tables, 0)) {
+        forget_all(tables);
+        return true;
+    }
+    struct image_table *next = tables->next;
+    size_t kept = 0;
+    for (size_t i = 0; i < next->count; i++)
+        if (next->range[i].header != header)
+            next->range[kept++] = next->range[i];
+    const bool removed = kept < next->count;
+    next->count = kept;
+    if (!begun)
+        image_table_publish(tables);
+    return removed;
+}
+
+static bool wait_for(const unsigned *reading)
+{
+    enum { TRIES = 500 };
+    const struct timespec nap = {0, 1000 * 1000};
+    for (int i = 0; i < TRIES; i++) {
+        if (__atomic_load_n(reading, __ATOMIC_SEQ_CST) == 0)
+            return true;
+        nanosleep(&nap, NULL);
+    }
+    return false;
+}
+
+bool image_table_wait(struct image_tables *tables)
+{
+    bool gone = true;
+    for (int i = 0; i < 2; i++) {
+        const unsigned old = __atomic_fetch_add(&tables->turn, 1, __ATOMIC_SEQ_CST) & 1;
+        gone &= wait_for(&tables->reading[old]);
+    }
+    return gone;
+}
+
+void image_table_forked(struct image_tables *tables)
+{
+    __atomic_store_n(&tables->reading[0], 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&tables->reading[1], 0, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,21 @@
+/*
+ * ucontext_t to a register set: the machine context that it points to begins with exception and
+ * thread state (sys/ucontext.h, mach/ARCH/_structs.h).
+ */
+#include "os/self_context.h"
+
+#include "arch/pac.h"
+#include "os/darwin/native_state.h"
+
+#include <sys/ucontext.h>
+
+void self_context_regs(const void *ucontext, struct regs *regs)
+{
+    const ucontext_t *context = ucontext;
+    native_state_regs(&context->uc_mcontext->__ss, regs);
+}
+
+uint64_t self_pac_mask(void)
+{
+    return arch_pac_mask();
+}

@@ -1,0 +1,124 @@
+/*
+ * Around the window (stop.h).
+ *
+ * Invariant: only who owns `owner` suspends threads. Otherwise two callers could suspend each
+ * other, and nobody would resume either. A waiter may well be suspended by the owner; the owner
+ * never by a waiter.
+ */
+#include "os/darwin/stop.h"
+
+#if !WINDOW_FORBIDDEN
+
+#include "arch/pac.h"
+
+#include <mach/mach_time.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { WAIT_NS = 50000 }; /* a window of one thread takes a few microseconds */
+
+/* The process whose thread is in a window; 0: nobody is. After fork() the child finds its parent's
+ * number, which means nobody as well. */
+static _Atomic int32_t owner;
+
+static mach_timebase_info_data_t timebase(void)
+{
+    mach_timebase_info_data_t base;
+    if (mach_timebase_info(&base) != KERN_SUCCESS || !base.denom)
+        base = (mach_timebase_info_data_t){1, 1};
+    return base;
+}
+
+static uint64_t ns_of(uint64_t ticks)
+{
+    mach_timebase_info_data_t base = timebase();
+    return ticks / base.denom * base.numer + ticks % base.denom * base.numer / base.denom;
+}
+
+uint64_t stop_clock_ns(void)
+{
+    return ns_of(mach_absolute_time());
+}
+
+uint64_t stop_held_ns(const struct stopped_thread *thread)
+{
+    return ns_of(thread->until - thread->from);
+}
+
+static bool enter_window(uint64_t deadline)
+{
+    const int32_t self = getpid();
+    const mach_timebase_info_data_t base = timebase();
+    for (;;) {
+        int32_t now = 0;
+        if (atomic_compare_exchange_strong(&owner, &now, self) ||
+            (now != self && atomic_compare_exchange_strong(&owner, &now, self)))
+            return true;
+        if (stop_clock_ns() >= deadline)
+            return false;
+        /* No cancellation point, unlike usleep(). */
+        mach_wait_until(mach_absolute_time() + (uint64_t)WAIT_NS * base.denom / base.numer);
+    }
+}
+
+static void leave_window(void)
+{
+    atomic_store(&owner, 0);
+}
+
+void stop_learn_stack(struct stopped_thread *thread)
+{
+    thread->stack_lo = thread->stack_hi = 0;
+    pthread_t pthread = pthread_from_mach_thread_np(thread->thread);
+    if (!pthread)
+        return;
+    /* For a thread that has ended meanwhile both give an error number. */
+    uintptr_t top = (uintptr_t)pthread_get_stackaddr_np(pthread);
+    size_t size = pthread_get_stacksize_np(pthread);
+    if (size >= vm_page_size && top > size) {
+        thread->stack_lo = top - size;
+        thread->stack_hi = top;
+    }
+}
+
+/* A handler that ran on this thread in the window would hold the others up, and might wait for a
+ * lock of theirs. Faults are left to the handlers of the program. */
+static void block_signals(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t all;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
+bool stop_threads(struct stopped_thread *threads, size_t count, uint64_t deadline)
+{
+    const struct window_terms terms = {
+        .task = mach_task_self(), .page = vm_page_size, .pointer_mask = ~arch_pac_mask()};
+    for (size_t i = 0; i < count; i++) {
+        threads[i].suspended = false;
+        threads[i].context_count = 0;
+        threads[i].range[0] = threads[i].range[1] = (struct memory_range){0, 0, NULL};
+    }
+    if (!enter_window(deadline))
+        return false;
+    sigset_t before;
+    block_signals(&before);
+    window_run(threads, count, &terms);
+    leave_window();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return true;
+}
+
+fw_unavailable stop_reason(const struct stopped_thread *thread)
+{
+    if (thread->error == KERN_SUCCESS)
+        return FW_AVAILABLE;
+    return window_thread_ended(thread->error) ? FW_UNAVAILABLE_EXITED : FW_UNAVAILABLE_PERMISSION;
+}
+
+#endif
