@@ -148,7 +148,7 @@ void image_table_add(struct image_tables *tables, const struct image_range *rang
 void image_table_publish(struct image_tables *tables)
 {
     struct image_table *next = tables->next;
-    __atomic_store_n(&next->version, next->version + 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&next->version, 1, __ATOMIC_RELEASE);
     tables->open = false;
     tables->next = tables->current;
     __atomic_store_n(&tables->current, next, __ATOMIC_SEQ_CST);
