@@ -2,10 +2,14 @@
 #ifndef FRAMEWALK_FRAMEWALK_H
 #define FRAMEWALK_FRAMEWALK_H
 
-#include "framewalk/capture.h"
-#include "framewalk/names.h"
-#include "framewalk/process.h"
-#include "framewalk/stack_table.h"
-#include "framewalk/threads.h"
+#include "capture.h"
+#include "names.h"
+#if !defined(__APPLE__)
+#include "process.h" /* other processes and core files: Linux */
+#endif
+#include "stack_names.h"
+#include "stack_table.h"
+#include "text.h"
+#include "threads.h"
 
 #endif

@@ -10,7 +10,7 @@
 #ifndef FRAMEWALK_NAMES_H
 #define FRAMEWALK_NAMES_H
 
-#include "framewalk/stack.h"
+#include "stack.h"
 
 #include <stdbool.h>
 
@@ -28,11 +28,21 @@ FW_API void fw_names_destroy(struct fw_names *names);
  * handed out for dropped images become invalid. */
 FW_API fw_error fw_names_refresh(struct fw_names *names);
 
+/* Were images loaded or unloaded since the index was built or refreshed? Thread-safe beside
+ * lookups; NOT async-signal-safe (on Linux it takes the loader's lock for a moment). */
+FW_API bool fw_names_outdated(const struct fw_names *names);
+
+/* A number that changes with every refresh that finds other images than before: whoever keeps names
+ * compares it, and asks again when it is another. Async-signal-safe, thread-safe, also while
+ * fw_names_refresh is running. */
+FW_API uint64_t fw_names_generation(const struct fw_names *names);
+
 struct fw_name {
     const char *function;  /* mangled; NULL when unknown: then show image and image_offset */
     uint64_t offset;       /* address - function start */
     const char *image;     /* path, NULL when the address is in no image */
     uint64_t image_offset; /* address - image's load bias: as the file has it */
+    uint64_t image_base;   /* where the image begins in memory: its ELF or Mach-O header */
     const char *file;      /* source file, NULL until debug information is read */
     uint32_t line;
     bool plt;

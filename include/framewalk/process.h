@@ -16,7 +16,7 @@
 #ifndef FRAMEWALK_PROCESS_H
 #define FRAMEWALK_PROCESS_H
 
-#include "framewalk/threads.h"
+#include "threads.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -40,7 +40,7 @@
 #ifndef FRAMEWALK_SYMBOLICATE_H
 #define FRAMEWALK_SYMBOLICATE_H
 
-#include "framewalk/error.h"
+#include "error.h"
 
 #include <stdbool.h>
 

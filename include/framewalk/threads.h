@@ -26,7 +26,7 @@
 #ifndef FRAMEWALK_THREADS_H
 #define FRAMEWALK_THREADS_H
 
-#include "framewalk/stack.h"
+#include "stack.h"
 
 #include <stdbool.h>
 #if defined(__APPLE__)

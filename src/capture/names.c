@@ -5,14 +5,17 @@
  */
 #include "framewalk/names.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "capture/names_source.h"
+#include "capture/names_refresh.h"
 
 struct fw_names {
     struct names_list list;
+    _Atomic uint64_t changes;    /* list.changes, for who asks while it is refreshed */
+    _Atomic uint64_t generation; /* goes up when a refresh found other images */
 };
 
 static void image_free(struct named_image *image)
@@ -22,7 +25,7 @@ static void image_free(struct named_image *image)
     free(image->path);
 }
 
-static void list_free(struct names_list *list)
+void names_list_free(struct names_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
         image_free(&list->images[i]);
@@ -86,36 +89,74 @@ static struct named_image *still_loaded(const struct names_list *list, bool unlo
 }
 
 /* All that can fail comes before anything of `names` is touched. */
+fw_error names_adopt(struct fw_names *names, struct names_list *now)
+{
+    if (now->range_count)
+        qsort(now->ranges, now->range_count, sizeof *now->ranges, by_address);
+    const bool unloaded = now->unloads != names->list.unloads;
+    bool whole = true, other = now->count != names->list.count;
+    if (names->list.images && now->changes < names->list.changes) {
+        names_list_free(now);
+        return FW_OK;
+    }
+    for (size_t i = 0; whole && i < now->count; i++) {
+        if (still_loaded(&names->list, unloaded, &now->images[i]))
+            continue;
+        other = true;
+        whole = names_source_index(&now->images[i]);
+    }
+    if (!whole) {
+        names_list_free(now);
+        return FW_ERR_MEMORY;
+    }
+    for (size_t i = 0; i < now->count; i++) {
+        struct named_image *old = still_loaded(&names->list, unloaded, &now->images[i]);
+        if (!old)
+            continue;
+        struct named_image listed = now->images[i];
+        now->images[i] = *old;
+        *old = listed;
+    }
+    names_list_free(&names->list);
+    names->list = *now;
+    atomic_store_explicit(&names->changes, now->changes, memory_order_relaxed);
+    if (other)
+        atomic_fetch_add_explicit(&names->generation, 1, memory_order_release);
+    return FW_OK;
+}
+
 fw_error fw_names_refresh(struct fw_names *names)
 {
     struct names_list now = {0};
-    bool whole = names_source_list(&now);
-    if (whole && now.range_count)
-        qsort(now.ranges, now.range_count, sizeof *now.ranges, by_address);
-    const bool unloaded = now.unloads != names->list.unloads;
-    for (size_t i = 0; whole && i < now.count; i++)
-        whole = still_loaded(&names->list, unloaded, &now.images[i]) ||
-                names_source_index(&now.images[i]);
-    if (!whole) {
-        list_free(&now);
-        return FW_ERR_MEMORY;
-    }
-    for (size_t i = 0; i < now.count; i++) {
-        struct named_image *old = still_loaded(&names->list, unloaded, &now.images[i]);
-        if (!old)
-            continue;
-        struct named_image listed = now.images[i];
-        now.images[i] = *old;
-        *old = listed;
-    }
-    list_free(&names->list);
-    names->list = now;
-    return FW_OK;
+    if (names_source_list(&now))
+        return names_adopt(names, &now);
+    names_list_free(&now);
+    return FW_ERR_MEMORY;
+}
+
+struct fw_names *names_empty(void)
+{
+    return calloc(1, sizeof(struct fw_names));
+}
+
+uint64_t names_changes(const struct fw_names *names)
+{
+    return atomic_load_explicit(&names->changes, memory_order_relaxed);
+}
+
+bool fw_names_outdated(const struct fw_names *names)
+{
+    return names_source_changes() != names_changes(names);
+}
+
+uint64_t fw_names_generation(const struct fw_names *names)
+{
+    return atomic_load_explicit(&names->generation, memory_order_acquire);
 }
 
 fw_error fw_names_create(struct fw_names **names)
 {
-    struct fw_names *created = calloc(1, sizeof *created);
+    struct fw_names *created = names_empty();
     *names = NULL;
     if (!created)
         return FW_ERR_MEMORY;
@@ -132,7 +173,7 @@ void fw_names_destroy(struct fw_names *names)
 {
     if (!names)
         return;
-    list_free(&names->list);
+    names_list_free(&names->list);
     free(names);
 }
 
@@ -146,6 +187,7 @@ fw_error fw_names_lookup(const struct fw_names *names, const struct fw_frame *fr
         return FW_ERR_NOT_FOUND;
     name->image = image->path;
     name->image_offset = frame->address - image->bias;
+    name->image_base = image->header;
     struct symbol_match match;
     if (image->symbols && symbols_lookup(image->symbols, name->image_offset - back, &match)) {
         name->function = match.name;

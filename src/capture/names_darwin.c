@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "capture/names_source.h"
+#include "framewalk/capture.h"
 #include "object/macho_loaded.h"
 #include "os/darwin/image_list.h"
 #include "os/self_maps.h"
@@ -157,13 +158,19 @@ static bool take_image(struct names_list *list, const struct listed_image *liste
     return ranges.whole;
 }
 
+uint64_t names_source_changes(void)
+{
+    return image_list_changes();
+}
+
 bool names_source_list(struct names_list *list)
 {
     struct listed_image *listed = NULL;
     char *paths = NULL;
     size_t room = 0, bytes = 0, count = 0, used = 0;
     bool good = true;
-    while (!image_list_copy(listed, &count, paths, &used, &list->unloads)) {
+    fw_images_refresh(); /* the first to ask, in a program that is linked with no capture */
+    while (!image_list_copy(listed, &count, paths, &used, &list->unloads, &list->changes)) {
         room = count + 16; /* others may be loaded meanwhile */
         bytes = used + 4096;
         free(listed);

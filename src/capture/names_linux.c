@@ -121,9 +121,26 @@ static bool take_image(const struct dl_phdr_info *info, struct names_list *list)
 static int remember(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct names_list *list = context;
-    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
         list->unloads = info->dlpi_subs;
+        list->changes = info->dlpi_adds + info->dlpi_subs;
+    }
     return take_image(info, list) ? 0 : -1;
+}
+
+/* The loader counts its images up and down: asking the first is enough. */
+static int count_changes(struct dl_phdr_info *info, size_t size, void *changes)
+{
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        *(uint64_t *)changes = info->dlpi_adds + info->dlpi_subs;
+    return 1;
+}
+
+uint64_t names_source_changes(void)
+{
+    uint64_t changes = 0;
+    dl_iterate_phdr(count_changes, &changes);
+    return changes;
 }
 
 bool names_source_list(struct names_list *list)

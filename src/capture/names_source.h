@@ -29,13 +29,18 @@ struct names_list {
     struct named_range *ranges; /* ascending by lo once it is finished */
     size_t range_count, range_capacity;
     unsigned long long unloads; /* how many images the loader had taken away by then */
+    uint64_t changes;           /* names_source_changes by then */
 };
 
+void names_list_free(struct names_list *list);
 /* names.c. Both take what they get only when they return true, else memory ran out. */
 bool names_list_add(struct names_list *list, const struct named_image *image);
 /* A range of the image that was added last. */
 bool names_list_range(struct names_list *list, uintptr_t lo, uintptr_t hi);
 
+/* A number that is another one after each image that came or went. Thread-safe. On Linux it takes
+ * the loader's lock for a moment; on Apple it is async-signal-safe. */
+uint64_t names_source_changes(void);
 /* Lists the images that are loaded now, without their symbols. False when out of memory. */
 bool names_source_list(struct names_list *list);
 /* Builds the index of an image so listed, NULL where nothing is known. False when out of memory. */

@@ -13,9 +13,14 @@ struct listed_image {
 };
 
 /* Copies the list and its paths. *count and *path_size say how much room there is, and then how
- * much is needed: false when that is more. `unloads`: how many images were unloaded so far. Asks
+ * much is needed: false when that is more. `unloads`: how many images were unloaded so far;
+ * `changes`: image_list_changes of this copy. Asks
  * dyld for names that were not needed before; not async-signal-safe. */
 bool image_list_copy(struct listed_image *list, size_t *count, char *paths, size_t *path_size,
-                     unsigned long long *unloads);
+                     unsigned long long *unloads, uint64_t *changes);
+
+/* A number that is another one after each image that came or went; before the memory of the one that
+ * went is gone. Async-signal-safe. */
+uint64_t image_list_changes(void);
 
 #endif

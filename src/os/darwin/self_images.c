@@ -18,6 +18,7 @@
 #include <mach-o/dyld.h>
 #include <mach-o/dyld_images.h>
 #include <mach/mach.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +46,7 @@ static struct image_tables tables = {.allocate = allocate};
 static struct record *records;
 static size_t record_count, record_capacity;
 static unsigned long long unloads;
+static _Atomic uint64_t changes; /* of the records; written while they are */
 static void (*on_change)(void);
 static bool collecting; /* at the start: published together */
 static pid_t writer; /* the process whose thread it is; a forked child may inherit its parent's */
@@ -144,6 +146,7 @@ static bool add_record(const struct record *record)
     macho_loaded_segments(&image, add_code, added);
     if (!collecting)
         image_table_publish(&tables);
+    atomic_fetch_add_explicit(&changes, 1, memory_order_release);
     return true;
 }
 
@@ -173,6 +176,7 @@ static void image_removed(const struct mach_header *header, intptr_t slide)
     if (record) {
         *record = records[--record_count];
         unloads++;
+        atomic_fetch_add_explicit(&changes, 1, memory_order_release);
         if (image_table_remove(&tables, (uintptr_t)header))
             image_table_wait(&tables);
     }
@@ -287,8 +291,13 @@ static void learn_paths(void)
     }
 }
 
+uint64_t image_list_changes(void)
+{
+    return atomic_load_explicit(&changes, memory_order_acquire);
+}
+
 bool image_list_copy(struct listed_image *list, size_t *count, char *paths, size_t *path_size,
-                     unsigned long long *unloaded)
+                     unsigned long long *unloaded, uint64_t *changed)
 {
     const size_t room = *count, path_room = *path_size;
     size_t used = 0;
@@ -306,6 +315,7 @@ bool image_list_copy(struct listed_image *list, size_t *count, char *paths, size
     *count = record_count;
     *path_size = used;
     *unloaded = unloads;
+    *changed = image_list_changes();
     writer_end();
     return *count <= room && used <= path_room;
 }

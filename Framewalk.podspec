@@ -1,0 +1,103 @@
+# Framewalk as a pod, from a checkout: pod 'Framewalk', :path => '...' or :git => '...'.
+# The list between the marks is what CMake builds for Apple: packaging/apple/lists.sh writes it, the test
+# `apple_lists` compares it.
+checkout = "file://#{__dir__}"
+
+Pod::Spec.new do |s|
+  s.name = 'Framewalk'
+  s.version = '0.1.0'
+  s.summary = 'What every thread of a program is doing, who called what, and why it hangs'
+  s.homepage = checkout
+  s.license = { :type => 'Apache-2.0', :file => 'LICENSE' }
+  s.author = 'Framewalk'
+  s.source = { :git => checkout, :tag => "v#{s.version}" }
+
+  s.ios.deployment_target = '12.0'
+  s.osx.deployment_target = '10.14'
+  s.tvos.deployment_target = '12.0'
+  s.watchos.deployment_target = '5.0'
+
+  s.source_files = [
+    'include/framewalk/*.h',
+    # begin: sources
+    'src/arch/aarch64.c',
+    'src/arch/arch.c',
+    'src/arch/arm.c',
+    'src/arch/i386.c',
+    'src/arch/x86_64.c',
+    'src/base/error.c',
+    'src/capture/collect_mach.c',
+    'src/capture/collect_room.c',
+    'src/capture/frame_pointers.c',
+    'src/capture/image_filter.c',
+    'src/capture/named_stack.c',
+    'src/capture/names.c',
+    'src/capture/names_darwin.c',
+    'src/capture/self.c',
+    'src/capture/shared_names.c',
+    'src/capture/stack_names.c',
+    'src/capture/stack_table.c',
+    'src/capture/stack_text.c',
+    'src/capture/text.c',
+    'src/capture/threads.c',
+    'src/object/code_bounds.c',
+    'src/object/export_trie.c',
+    'src/object/extents.c',
+    'src/object/macho_commands.c',
+    'src/object/macho_loaded.c',
+    'src/object/macho_tables.c',
+    'src/object/symbols.c',
+    'src/object/symbols_loaded.c',
+    'src/os/darwin/image_table.c',
+    'src/os/darwin/prepared.c',
+    'src/os/darwin/queue_label.c',
+    'src/os/darwin/self_context.c',
+    'src/os/darwin/self_images.c',
+    'src/os/darwin/self_maps.c',
+    'src/os/darwin/self_stack.c',
+    'src/os/darwin/stop.c',
+    'src/os/darwin/threads.c',
+    'src/os/darwin/window.c',
+    'src/os/self_stack.c',
+    'src/unwind/analysis.c',
+    'src/unwind/analysis_aarch64.c',
+    'src/unwind/analysis_arm.c',
+    'src/unwind/analysis_x86.c',
+    'src/unwind/arm_decode.c',
+    'src/unwind/async.c',
+    'src/unwind/cfi.c',
+    'src/unwind/cfi_entry.c',
+    'src/unwind/cfi_index.c',
+    'src/unwind/cfi_program.c',
+    'src/unwind/compact.c',
+    'src/unwind/compact_aarch64.c',
+    'src/unwind/compact_arm.c',
+    'src/unwind/compact_x86.c',
+    'src/unwind/exidx.c',
+    'src/unwind/expr.c',
+    'src/unwind/function_starts.c',
+    'src/unwind/memory.c',
+    'src/unwind/rule.c',
+    'src/unwind/sigframe.c',
+    'src/unwind/sigframe_arm.c',
+    'src/unwind/sigframe_x86.c',
+    'src/unwind/simulate.c',
+    'src/unwind/step.c',
+    'src/unwind/stubs_macho.c',
+    'src/unwind/thumb_decode.c',
+    'src/unwind/walk.c',
+    'src/unwind/x86_decode.c',
+    'src/unwind/x86_effects.c',
+    'src/unwind/x86_trace.c',
+    # end: sources
+  ]
+  s.exclude_files = 'include/framewalk/{process,symbolicate}.h' # as in include/module.modulemap
+  s.public_header_files = 'include/framewalk/*.h'
+  s.preserve_paths = 'src/**/*.h'
+  s.header_dir = 'framewalk'
+  s.pod_target_xcconfig = {
+    'GCC_C_LANGUAGE_STANDARD' => 'gnu11',
+    'HEADER_SEARCH_PATHS' => '"$(PODS_TARGET_SRCROOT)/include" "$(PODS_TARGET_SRCROOT)/src"'
+  }
+  s.resource_bundles = { 'Framewalk' => ['packaging/apple/PrivacyInfo.xcprivacy'] }
+end

@@ -1,0 +1,14 @@
+# What an Apple developer gets: package files, headers as a module, and sources that compile for every platform.
+find_program(FW_CLANG clang-19)
+find_program(FW_LLVM_NM llvm-nm-19)
+if(NOT FW_CLANG)
+  set(FW_CLANG clang-19) # the tests say that it is missing
+endif()
+function(fw_apple_test name)
+  add_test(NAME apple_${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/apple/${name}_test.sh ${ARGN})
+  set_tests_properties(apple_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endfunction()
+fw_apple_test(lists ${CMAKE_COMMAND} ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/cmake/toolchains/apple-arm64.cmake)
+fw_apple_test(headers ${FW_CLANG} ${PROJECT_SOURCE_DIR})
+fw_apple_test(targets ${FW_CLANG} ${FW_LLVM_NM} ${PROJECT_SOURCE_DIR})
+fw_apple_test(sdk ${FW_CLANG} ${PROJECT_SOURCE_DIR})
