@@ -42,6 +42,9 @@ add_test(NAME window COMMAND sh ${fw_check}/window.sh ${CMAKE_NM} ${CMAKE_OBJDUM
   $<FILTER:$<TARGET_OBJECTS:framewalk_core>,INCLUDE,/window\.c>)
 
 if(FW_MACHHOST)
+  fw_test(darwin_images_faults os/darwin_images_faults_test.c)
+  target_compile_definitions(test_darwin_images_faults PRIVATE PLUGIN="$<TARGET_FILE:plugin>")
+  add_dependencies(test_darwin_images_faults plugin)
   fw_stripped_plugin(PLUGIN_NONE none --strip-all) # which Apple's own strip refuses
   include(machhost/tests.cmake)
   fw_test(mach_threads capture/mach_threads_test.c)
