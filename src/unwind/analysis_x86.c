@@ -268,21 +268,48 @@ static bool combine(struct frame *frame, const struct frame *other)
     return true;
 }
 
-/* From `at` on, the frame is taken down and left in one go: whatever leads here, and through
- * however many ways that only seem to, the frame is what these instructions say. */
-static bool in_epilogue(const struct unwind_image *image, uint64_t at)
+static bool takes_down(const struct x86_insn *insn)
+{
+    return insn->kind == X86_POP || insn->kind == X86_LEAVE ||
+           (insn->kind == X86_ADD && insn->reg == X86_SP);
+}
+
+/* Whether the instruction in front of `at` takes the frame down, read from the function's start on.
+ */
+static bool behind_take_down(const struct unwind_image *image, uint64_t lo, uint64_t at)
+{
+    enum { MAX_FUNCTION = 1 << 16 };
+    struct x86_insn insn = {.kind = X86_OTHER};
+    if (at - lo > MAX_FUNCTION)
+        return false;
+    while (lo < at && decode(image, lo, &insn))
+        lo += insn.length;
+    return lo == at && takes_down(&insn);
+}
+
+/* What stands at `at` when the frame is taken down from there on, and left in one go: whatever
+ * leads here, and through however many ways that only seem to, the frame is what these instructions
+ * say. A jump that leaves is a tail call when something was taken down before it. */
+enum leaving { STAYS, RETURNS, TAIL_CALLS };
+
+static enum leaving leaves(const struct unwind_image *image, uint64_t lo, uint64_t hi,
+                           uint64_t start)
 {
     enum { EPILOGUE = 16 /* instructions */ };
     struct x86_insn insn;
+    uint64_t at = start;
     for (unsigned i = 0; i < EPILOGUE && decode(image, at, &insn); i++) {
-        bool moves = insn.kind == X86_ADD && insn.reg == X86_SP;
+        uint64_t next = at + insn.length, target = next + (uint64_t)insn.target;
         if (insn.kind == X86_RET)
-            return true;
-        if (insn.kind != X86_POP && insn.kind != X86_LEAVE && !moves)
-            return false;
-        at += insn.length;
+            return RETURNS;
+        if (insn.kind == X86_JUMP_INDIRECT ||
+            (insn.kind == X86_JUMP && hi && (target < lo || target >= hi)))
+            return i || behind_take_down(image, lo, at) ? TAIL_CALLS : STAYS;
+        if (!takes_down(&insn))
+            return STAYS;
+        at = next;
     }
-    return false;
+    return STAYS;
 }
 
 static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool exact,
@@ -298,8 +325,10 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
     struct x86_state state;
     struct frame forward, backward;
     bool ends_here = !exact && (bounded ? start >= hi : x86_may_be_function_end(image, start));
+    enum leaving leaving = exact && image->macho && bounded ? leaves(image, lo, hi, start) : STAYS;
     bool has_forward = !ends_here &&
-                       x86_trace_to_return(image, start, lo, hi, &state) == X86_TRACE_FOUND &&
+                       x86_trace_to_return(image, start, lo, hi, leaving == TAIL_CALLS, &state) ==
+                           X86_TRACE_FOUND &&
                        frame_from_return(image, &state, &forward);
     enum x86_trace way = X86_TRACE_NOTHING;
     if (bounded)
@@ -307,8 +336,7 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
     uint8_t prefer = has_forward ? forward.cfa_reg : X86_SP;
     bool has_backward =
         way == X86_TRACE_FOUND && frame_from_entry(image, &state, prefer, &backward);
-    bool surely = has_forward && exact && image->macho && in_epilogue(image, start);
-    if (way == X86_TRACE_CONTRADICTION && !surely)
+    if (way == X86_TRACE_CONTRADICTION && !(has_forward && leaving != STAYS))
         return false;
     if (!has_forward && !has_backward)
         return false;
@@ -418,7 +446,7 @@ void analysis_correct_x86(const struct unwind_image *image, uint64_t vaddr, bool
         !frame_from_entry(image, &state, X86_SP, &frame) ||
         (frame.cfa_reg == X86_SP && frame.cfa_offset == row->cfa_offset))
         return;
-    if (x86_trace_to_return(image, at, lo, hi, &state) == X86_TRACE_FOUND &&
+    if (x86_trace_to_return(image, at, lo, hi, false, &state) == X86_TRACE_FOUND &&
         frame_from_return(image, &state, &forward) && !combine(&frame, &forward))
         return;
     int64_t popped = exact || frame.cfa_reg != X86_SP ? 0 : x86_popped_by_call(image, at);

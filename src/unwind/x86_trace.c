@@ -32,6 +32,7 @@ struct search {
     int32_t word;
     uint64_t lo, hi; /* bounds of the function; hi 0: unknown */
     bool has_goal;   /* looking for `goal`, else for the return */
+    bool tail_call;  /* the first jump that leaves is one */
     bool comes_back; /* the call in front of the goal is known to return, or assumed to */
     uint64_t goal;
     unsigned steps;
@@ -455,11 +456,15 @@ static void follow(struct search *s, uint64_t at, struct x86_state *state)
         case X86_JUMP_INDIRECT:
             /* Through one fixed place (a PLT stub, a function pointer) another function goes on; a
              * jump table has an index. */
-            if (insn.fixed || x86_in_plt(s->image, at))
+            if (insn.fixed || s->tail_call || x86_in_plt(s->image, at))
                 arrive_at_return(s, state);
             return;
         case X86_JUMP:
         case X86_BRANCH:
+            if (s->tail_call && insn.kind == X86_JUMP && outside(s, target)) {
+                arrive_at_return(s, state);
+                return;
+            }
             if (visited_before(s, at, state))
                 return;
             apply(s, state, &insn);
@@ -500,7 +505,7 @@ static void prepare(struct search *s, const struct unwind_image *image, uint64_t
     s->word = image->arch->pointer_size;
     s->lo = lo;
     s->hi = hi;
-    s->has_goal = s->comes_back = false;
+    s->has_goal = s->comes_back = s->tail_call = false;
     s->goal = 0;
     s->steps = s->pending_count = s->visited_count = 0;
     s->found = s->contradiction = false;
@@ -508,10 +513,11 @@ static void prepare(struct search *s, const struct unwind_image *image, uint64_t
 }
 
 enum x86_trace x86_trace_to_return(const struct unwind_image *image, uint64_t start, uint64_t lo,
-                                   uint64_t hi, struct x86_state *state)
+                                   uint64_t hi, bool tail_call, struct x86_state *state)
 {
     struct search s;
     prepare(&s, image, lo, hi, state);
+    s.tail_call = tail_call;
     return run(&s, start);
 }
 

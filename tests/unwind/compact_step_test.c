@@ -141,20 +141,20 @@ static bool decode_at(const struct unwind_image *image, uint64_t at, struct x86_
     return !r.failed && x86_decode(r, true, insn);
 }
 
-static bool cfa_is(const struct unwind_image *image, uint64_t at, int64_t cfa)
+static bool cfa_is(const struct unwind_image *image, uint64_t at, bool body, int64_t cfa)
 {
     struct unwind_row row;
     bool found = row_at(image, at, true, &row);
     /* In the body of a function with a frame pointer either register will do. */
-    if (found && (row.cfa_reg != 7 || row.cfa_offset == cfa))
+    if (found && ((body && row.cfa_reg == 6) || (row.cfa_reg == 7 && row.cfa_offset == cfa)))
         return true;
     print_error("%#llx: CFA is sp + %lld, found %d r%u%+lld\n", (unsigned long long)at,
                 (long long)cfa, found, row.cfa_reg, (long long)row.cfa_offset);
     return false;
 }
 
-/* From the start: pushes and `sub` up to the first branch. From each pop on: pops and `add` down to
- * the return. */
+/* From the start: pushes and `sub` up to the first branch. From the first pop on: pops down to the
+ * return, or the jump that leaves. */
 static void check_x86_64(const struct unwind_image *image, uint64_t lo, uint64_t hi,
                          struct tally *tally)
 {
@@ -162,7 +162,7 @@ static void check_x86_64(const struct unwind_image *image, uint64_t lo, uint64_t
     int64_t cfa = 8;
     for (uint64_t at = lo; at < hi && decode_at(image, at, &insn); at += insn.length) {
         tally->prologue++;
-        tally->wrong += !cfa_is(image, at, cfa);
+        tally->wrong += !cfa_is(image, at, at > lo, cfa);
         if (insn.kind == X86_PUSH)
             cfa += 8;
         else if (insn.kind == X86_ADD && insn.reg == X86_SP)
@@ -170,17 +170,22 @@ static void check_x86_64(const struct unwind_image *image, uint64_t lo, uint64_t
         else if (insn.kind >= X86_CALL || (insn.writes >> X86_SP & 1) || insn.kind == X86_POP)
             break;
     }
-    uint64_t pops[16], count = 0;
+    enum { MOST = 16 };
+    uint64_t places[MOST + 1], count = 0;
     for (uint64_t at = lo; at < hi && decode_at(image, at, &insn); at += insn.length) {
-        bool pop = insn.kind == X86_POP;
-        if (insn.kind == X86_RET && count)
-            for (uint64_t i = 0; i < count; i++) {
-                tally->epilogue++;
-                tally->wrong += !cfa_is(image, pops[i], 8 * (int64_t)(count - i) + 8);
-            }
-        count = pop && count < 16 ? count : 0;
-        if (pop)
-            pops[count++] = at;
+        uint64_t target = at + insn.length + (uint64_t)insn.target;
+        bool leaves = insn.kind == X86_RET || insn.kind == X86_JUMP_INDIRECT ||
+                      (insn.kind == X86_JUMP && (target < lo || target >= hi));
+        if (insn.kind == X86_POP && count < MOST) {
+            places[count++] = at;
+            continue;
+        }
+        places[count] = at;
+        for (uint64_t i = 0; leaves && count && i <= count; i++) {
+            tally->epilogue++;
+            tally->wrong += !cfa_is(image, places[i], i == 0, 8 * (int64_t)(count - i) + 8);
+        }
+        count = 0;
     }
 }
 
