@@ -16,6 +16,19 @@ __attribute__((constructor)) static void initialise(void)
     module_initialised = needed_value() + 1;
 }
 
+static int *told;
+
+__attribute__((destructor)) static void finish(void)
+{
+    if (told)
+        *told = 1;
+}
+
+void module_tell(int *flag)
+{
+    told = flag;
+}
+
 int module_find(const char *word)
 {
     for (int i = 0; i < 3; i++) {

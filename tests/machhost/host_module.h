@@ -5,6 +5,7 @@
 __attribute__((visibility("default"))) int module_find(const char *word);
 __attribute__((visibility("default"))) int module_count(void);
 __attribute__((visibility("default"))) int module_has_weak(void);
+__attribute__((visibility("default"))) void module_tell(int *flag);
 __attribute__((visibility("default"))) extern int module_initialised;
 __attribute__((visibility("default"))) int needed_value(void);
 

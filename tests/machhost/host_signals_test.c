@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -208,13 +209,30 @@ static void test_kill_thread(void **state)
     assert_int_equal(handled, SIGUSR1);
 }
 
+/* A signal that nobody handles ends a process, with Darwin's number. */
+static void test_child(void **state)
+{
+    (void)state;
+    int status = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        signal(SIGUSR2, SIG_DFL);
+        raise(SIGUSR2);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGUSR2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fault),       cmocka_unit_test(test_raise),
         cmocka_unit_test(test_mask),        cmocka_unit_test(test_other_stack),
         cmocka_unit_test(test_jump),        cmocka_unit_test(test_timer),
-        cmocka_unit_test(test_kill_thread),
+        cmocka_unit_test(test_kill_thread), cmocka_unit_test(test_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ extern FILE *__stderrp;
 #define _IOFBF   0
 #define _IOLBF   1
 #define _IONBF   2
+int asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int fclose(FILE *file);
 int feof(FILE *file);
 int ferror(FILE *file);

@@ -8,6 +8,7 @@ void *memcpy(void *to, const void *from, size_t size);
 void *memmem(const void *in, size_t in_size, const void *what, size_t what_size);
 void *memmove(void *to, const void *from, size_t size);
 void *memset(void *memory, int c, size_t size);
+char *stpcpy(char *to, const char *from);
 char *strcat(char *to, const char *from);
 char *strchr(const char *text, int c);
 int strcmp(const char *a, const char *b);
@@ -26,4 +27,5 @@ size_t strnlen(const char *text, size_t size);
 char *strrchr(const char *text, int c);
 size_t strspn(const char *text, const char *set);
 char *strstr(const char *text, const char *part);
+char *strtok_r(char *text, const char *set, char **rest);
 #endif

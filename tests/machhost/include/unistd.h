@@ -19,6 +19,7 @@ int close(int fd);
 int dup(int fd);
 int dup2(int fd, int to);
 void _exit(int status) __attribute__((noreturn));
+pid_t fork(void);
 int getpagesize(void);
 pid_t getpid(void);
 pid_t getppid(void);

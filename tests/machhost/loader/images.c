@@ -448,7 +448,18 @@ static void notify(void *const *callbacks, unsigned count, const struct image *i
         callback(callbacks[i], (uint64_t)(uintptr_t)image->header, (uint64_t)image->slide, 0);
 }
 
-/* Those it needs come first; callbacks hear of an image before its initialisers run. */
+/* Callbacks hear of all images that came together before the first of their initialisers runs. */
+void images_announce(void)
+{
+    for (uint32_t i = 0; i < image_count; i++) {
+        if (images[i]->listed)
+            continue;
+        images[i]->listed = true;
+        notify(add_callbacks, add_count, images[i]);
+    }
+}
+
+/* Those it needs come first. */
 void image_initialise(struct image *image)
 {
     if (image->initialised)
@@ -458,8 +469,6 @@ void image_initialise(struct image *image)
         if (image->needed[i])
             image_initialise(image->needed[i]);
     }
-    notify(add_callbacks, add_count, image);
-    image->listed = true;
     for (EACH_COMMAND(image->header, command)) {
         const struct segment_command_64 *segment = (const void *)command;
         for (uint32_t i = 0; command->cmd == LC_SEGMENT_64 && i < segment->nsects; i++) {
@@ -480,6 +489,7 @@ bool image_unload(struct image *image)
 {
     if (--image->references > 0 || image == image_main || image == image_system)
         return false;
+    run_exit_functions(image);
     notify(remove_callbacks, remove_count, image);
     lock();
     uint32_t kept = 0;
@@ -491,6 +501,7 @@ bool image_unload(struct image *image)
     list_update();
     unlock();
     text_remove(image);
+    tlv_release(image);
     munmap((void *)(uintptr_t)image->low, image->high - image->low);
     for (unsigned i = 0; i < image->needed_count; i++) {
         if (image->needed[i])
@@ -588,7 +599,7 @@ void shim__dyld_register_func_for_add_image(void *function)
         abort();
     add_callbacks[add_count++] = function;
     for (uint32_t i = 0; i < image_count; i++) {
-        if (images[i]->listed || images[i]->initialised)
+        if (images[i]->listed)
             notify(&function, 1, images[i]);
     }
 }
@@ -663,8 +674,10 @@ void *shim_dlopen(const char *path, int mode)
         return fail_text("%s: %s", path, "not loaded");
     }
     struct image *image = image_load(path, caller);
-    if (image)
+    if (image) {
+        images_announce();
         image_initialise(image);
+    }
     return image;
 }
 

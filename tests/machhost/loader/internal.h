@@ -156,6 +156,7 @@ extern const char machhost_asm_first[], machhost_asm_last[], machhost_enter_note
 /* images.c */
 struct image *image_load(const char *path, const struct image *from);
 bool image_unload(struct image *image);
+void images_announce(void);
 void image_initialise(struct image *image);
 void *image_symbol(const struct image *image, const char *name);
 struct image *image_of(uint64_t address);
@@ -174,6 +175,7 @@ const char *fixups_apply(struct image *image, uint64_t (*bind)(struct image *, i
 /* tlv.c part of threads */
 void *machhost_tlv_slow(const uint64_t *descriptor);
 size_t tlv_register(struct image *image);
+void tlv_release(const struct image *image);
 
 /* threads.c */
 void threads_start(void);
@@ -212,7 +214,10 @@ void signals_start(void);
 void signals_thread_start(struct thread *thread);
 void signals_deferred(struct thread *self);
 int darwin_errno(int error);
+int darwin_signal(int number);
 
+/* libc.c: NULL for all. */
+void run_exit_functions(const struct image *image);
 void host_exit(int status) __attribute__((noreturn));
 
 #endif

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -201,6 +202,39 @@ int shim_vfprintf(FILE *file, const char *format, darwin_va_list args)
 int shim_vsnprintf(char *to, size_t room, const char *format, darwin_va_list args)
 {
     return print_to(to, room, format, args);
+}
+
+int shim_asprintf(char **text, const char *format, DOTS)
+{
+    DOTS_START(args, format);
+    int size = -1;
+    *text = formatted(format, args, &size);
+    DOTS_END(args);
+    return size;
+}
+
+int shim_sscanf(const char *text, const char *format, DOTS)
+{
+    DOTS_START(args, format);
+#if defined(__x86_64__)
+    const int count = vsscanf(text, format, args);
+#else
+    void *at[8]; /* all are pointers; there is always so much on the stack */
+    memcpy(at, args, sizeof(at));
+    const int count = sscanf(text, format, at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]);
+#endif
+    DOTS_END(args);
+    return count;
+}
+
+/* The status of a signal's victim has Darwin's number. */
+int shim_waitpid(int pid, int *status, int options)
+{
+    int own = 0;
+    const int found = waitpid(pid, &own, options & 3);
+    if (status)
+        *status = WIFSIGNALED(own) ? (own & ~0x7f) | darwin_signal(WTERMSIG(own)) : own;
+    return found;
 }
 
 int shim_open(const char *path, int flags, DOTS)
@@ -440,6 +474,36 @@ void *shim___memset_chk(void *to, int c, size_t size, size_t room)
     return memset(to, c, size);
 }
 
+static void fill_pattern(char *to, const char *pattern, size_t width, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        to[i] = pattern[i % width];
+}
+
+void shim_memset_pattern4(void *to, const void *pattern, size_t size)
+{
+    fill_pattern(to, pattern, 4, size);
+}
+
+void shim_memset_pattern8(void *to, const void *pattern, size_t size)
+{
+    fill_pattern(to, pattern, 8, size);
+}
+
+void shim_memset_pattern16(void *to, const void *pattern, size_t size)
+{
+    fill_pattern(to, pattern, 16, size);
+}
+
+/* What __builtin_available asks for systems newer than the deployment target: this is the oldest.
+ */
+int shim___isPlatformVersionAtLeast(uint32_t platform, uint32_t major, uint32_t minor,
+                                    uint32_t part)
+{
+    (void)platform, (void)major, (void)minor, (void)part;
+    return 0;
+}
+
 uint32_t shim_arc4random(void)
 {
     return (uint32_t)random();
@@ -474,16 +538,17 @@ void *shim_bsearch(const void *key, const void *base, size_t count, size_t width
 enum { EXIT_LIMIT = 256, STATUS_UNBALANCED = 97 };
 static struct {
     void *function, *argument;
+    const void *image; /* an address in the one that it belongs to, or NULL */
 } exits[EXIT_LIMIT];
 static unsigned exit_count;
 
 int shim___cxa_atexit(void *function, void *argument, void *image)
 {
-    (void)image;
     lock();
     const bool room = exit_count < EXIT_LIMIT;
     if (room) {
         exits[exit_count].function = function;
+        exits[exit_count].image = image;
         exits[exit_count++].argument = argument;
     }
     unlock();
@@ -495,12 +560,20 @@ int shim_atexit(void *function)
     return shim___cxa_atexit(function, NULL, NULL);
 }
 
+void run_exit_functions(const struct image *image)
+{
+    for (unsigned i = exit_count; i-- > 0;) {
+        void *const function = exits[i].function;
+        if (!function || (image && image_of((uint64_t)(uintptr_t)exits[i].image) != image))
+            continue;
+        exits[i].function = NULL;
+        callback(function, (uint64_t)(uintptr_t)exits[i].argument, 0, 0);
+    }
+}
+
 void host_exit(int status)
 {
-    while (exit_count > 0) {
-        exit_count--;
-        callback(exits[exit_count].function, (uint64_t)(uintptr_t)exits[exit_count].argument, 0, 0);
-    }
+    run_exit_functions(NULL);
     fflush(NULL);
     if (machhost_report() > 0)
         status = STATUS_UNBALANCED;

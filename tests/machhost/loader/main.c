@@ -55,6 +55,7 @@ int main(int argc, char **argv)
     images_start(argv[1], argv[2]);
     signals_start();
     set_data();
+    images_announce();
     image_initialise(image_main);
     const char *apple[] = {image_main->path, NULL};
     host_exit(run_main(entry(image_main), argc - 2, argv + 2, environ, apple));

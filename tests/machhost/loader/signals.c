@@ -81,7 +81,7 @@ static const int linux_signals[SIGNAL_LIMIT] = {
     SIGURG,  SIGSTOP, SIGTSTP,   SIGCONT, SIGCHLD,  SIGTTIN, SIGTTOU, SIGIO,
     SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGWINCH, 0,       SIGUSR1, SIGUSR2};
 
-static int darwin_signal(int number)
+int darwin_signal(int number)
 {
     for (int i = 1; i < SIGNAL_LIMIT; i++) {
         if (linux_signals[i] == number)

@@ -569,9 +569,33 @@ int shim_pthread_rwlock_unlock(struct darwin_opaque *rwlock)
     return darwin_errno(pthread_rwlock_unlock(linux_rwlock(rwlock)));
 }
 
+/* In the child of fork there is only the thread that called. */
+static void alone(void)
+{
+    struct thread *self = thread_self();
+    self->tid = (int)syscall(SYS_gettid);
+    for (struct thread *each = machhost_threads; each; each = each->next) {
+        if (each == self)
+            continue;
+        each->dead = true;
+        each->rights = 0;
+        atomic_store(&each->stop, STOP_DEAD);
+    }
+}
+
+int shim_fork(void)
+{
+    lock();
+    const int child = fork();
+    if (child == 0)
+        alone();
+    unlock();
+    return child;
+}
+
 int shim_pthread_atfork(void *prepare, void *parent, void *child)
 {
-    (void)prepare, (void)parent, (void)child; /* nothing here forks */
+    (void)prepare, (void)parent, (void)child;
     return 0;
 }
 
@@ -599,14 +623,30 @@ void shim_os_unfair_lock_unlock(_Atomic uint32_t *word)
 
 /* A thread's first use of an image's thread-local variables. Key: offset in the thread's table. */
 static const struct image *tlv_images[TLV_LIMIT];
-static size_t tlv_count;
-
 size_t tlv_register(struct image *image)
 {
-    if (tlv_count == TLV_LIMIT)
-        return SIZE_MAX;
-    tlv_images[tlv_count] = image;
-    return tlv_count++ * sizeof(char *);
+    for (size_t i = 0; i < TLV_LIMIT; i++) {
+        if (tlv_images[i])
+            continue;
+        tlv_images[i] = image;
+        return i * sizeof(char *);
+    }
+    return SIZE_MAX;
+}
+
+void tlv_release(const struct image *image)
+{
+    for (size_t i = 0; i < TLV_LIMIT; i++) {
+        if (tlv_images[i] != image)
+            continue;
+        lock();
+        for (struct thread *each = machhost_threads; each; each = each->next) {
+            free(each->tlv[i]);
+            each->tlv[i] = NULL;
+        }
+        unlock();
+        tlv_images[i] = NULL;
+    }
 }
 
 void *machhost_tlv_slow(const uint64_t *descriptor)
