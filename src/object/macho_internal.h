@@ -11,7 +11,7 @@ struct macho_file {
     struct span indirect;            /* LC_DYSYMTAB: numbers of symbols, 4 bytes each */
     struct span function_starts;     /* LC_FUNCTION_STARTS */
     const char *install_name;        /* LC_ID_DYLIB; NULL when none */
-    bool called_by_dyld; /* the entry is LC_MAIN's, a function like any other */
+    bool called_by_dyld;             /* the entry is LC_MAIN's, a function like any other */
     char *names;                     /* owned: the sections' */
 };
 
