@@ -171,7 +171,7 @@ static inline double bench_mixed_ns(void (*work)(void), unsigned calls)
         bench_mixed_leaf = work;
         batch[b] = bench_once_ns(bench_all_shapes, calls) - stacks;
     }
-    return bench_quantile(batch, BENCH_BATCHES, 0.5) / BENCH_SHAPES;
+    return bench_quantile(batch, BENCH_BATCHES, 0.5) / (double)BENCH_SHAPES;
 }
 
 /* For a side that found fewer frames than asked for: its figure would mean nothing. */

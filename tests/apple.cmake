@@ -11,6 +11,8 @@ target_compile_options(test_self_crash PRIVATE -fno-omit-frame-pointer)
 fw_test(self_stack os/self_stack_test.c)
 
 fw_test(image_table os/image_table_test.c)
+fw_test(async unwind/async_test.c unwind/async_world.c)
+include(capture/async_mach.cmake)
 
 # Images that come and go, with names and with less and less of them.
 fw_test(darwin_images os/darwin_images_test.c)

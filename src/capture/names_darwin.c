@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "capture/names_source.h"
+#include "framewalk/capture.h"
 #include "object/macho_loaded.h"
 #include "os/darwin/image_list.h"
 #include "os/self_maps.h"
@@ -168,6 +169,7 @@ bool names_source_list(struct names_list *list)
     char *paths = NULL;
     size_t room = 0, bytes = 0, count = 0, used = 0;
     bool good = true;
+    fw_images_refresh(); /* the first to ask, in a program that is linked with no capture */
     while (!image_list_copy(listed, &count, paths, &used, &list->unloads, &list->changes)) {
         room = count + 16; /* others may be loaded meanwhile */
         bytes = used + 4096;

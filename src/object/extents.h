@@ -1,6 +1,7 @@
 /*
  * Which of many overlapping extents covers an address: flattened once into disjoint pieces, then
- * found by one binary search over 32-bit offsets.
+ * found by a table of equal strides of addresses, and a binary search over the 32-bit offsets of
+ * the few pieces of one stride.
  *
  * Building allocates; finding does not, and is read-only.
  */
@@ -20,9 +21,12 @@ struct extent {
 struct extents {
     uint64_t base;    /* address that narrow starts count from */
     uint32_t *narrow; /* starts of the pieces minus base; NULL when they need 64 bits */
-    uint64_t *wide;   /* starts of the pieces, else NULL */
-    uint32_t *owner;  /* which extent each piece belongs to, or EXTENT_NONE */
-    size_t count;     /* pieces */
+    uint32_t *stride; /* with narrow: the piece at the start of each 2^shift addresses, and one more
+                         entry behind the last */
+    unsigned shift;
+    uint64_t *wide;  /* starts of the pieces, else NULL */
+    uint32_t *owner; /* which extent each piece belongs to, or EXTENT_NONE */
+    size_t count;    /* pieces */
 };
 
 /* `list` is strictly ascending by start. Where extents overlap, the one that starts last owns the

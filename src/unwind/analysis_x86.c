@@ -219,8 +219,22 @@ static bool frame_from_return(const struct unwind_image *image, const struct x86
     return true;
 }
 
+static bool holds_own(struct x86_value value, unsigned reg)
+{
+    return value.how == X86_RELATIVE && value.reg == reg && value.offset == 0;
+}
+
+/* Not yet taken off the stack again. */
+static bool is_live(const struct x86_state *state, const struct x86_slot *slot)
+{
+    struct x86_value sp = state->reg[X86_SP];
+    return sp.how != X86_RELATIVE || sp.reg != X86_SP || slot->offset >= sp.offset;
+}
+
 /* The state here, counted from the function's first instruction, where the return address is at
- * the stack pointer. `prefer` is the register to count the CFA from, when it is possible. */
+ * the stack pointer. `prefer` is the register to count the CFA from, when it is possible. A
+ * register that has been saved lies where it was saved: what is still in it may have been
+ * overwritten by code further on that jumped back to here. */
 static bool frame_from_entry(const struct unwind_image *image, const struct x86_state *state,
                              uint8_t prefer, struct frame *frame)
 {
@@ -238,15 +252,11 @@ static bool frame_from_entry(const struct unwind_image *image, const struct x86_
         return false;
     *frame = (struct frame){.cfa_reg = base, .cfa_offset = offset};
     for (unsigned reg = 0; reg < X86_REGS; reg++) {
-        struct x86_value value = state->reg[reg];
-        frame->saved[reg].same = value.how == X86_RELATIVE && value.reg == reg && value.offset == 0;
-        for (unsigned j = 0; j < state->slots && !frame->saved[reg].same; j++) {
+        frame->saved[reg].same = holds_own(state->reg[reg], reg);
+        for (unsigned j = 0; j < state->slots; j++) {
             const struct x86_slot *slot = &state->slot[j];
-            if (slot->reg == X86_SP && slot->value.how == X86_RELATIVE && slot->value.reg == reg &&
-                slot->value.offset == 0) {
-                frame->saved[reg].at_cfa = true;
-                frame->saved[reg].offset = slot->offset - word;
-            }
+            if (slot->reg == X86_SP && holds_own(slot->value, reg) && is_live(state, slot))
+                frame->saved[reg] = (struct place){false, true, slot->offset - word};
         }
     }
     return true;
@@ -324,7 +334,8 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
     }
     struct x86_state state;
     struct frame forward, backward;
-    bool ends_here = !exact && (bounded ? start >= hi : x86_may_be_function_end(image, start));
+    bool ends_here = !exact && (bounded ? x86_only_padding(image, start, hi)
+                                        : x86_may_be_function_end(image, start));
     enum leaving leaving = exact && image->macho && bounded ? leaves(image, lo, hi, start) : STAYS;
     bool has_forward = !ends_here &&
                        x86_trace_to_return(image, start, lo, hi, leaving == TAIL_CALLS, &state) ==
@@ -333,7 +344,8 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
     enum x86_trace way = X86_TRACE_NOTHING;
     if (bounded)
         way = x86_trace_to(image, lo, hi, start, exact, &state);
-    uint8_t prefer = has_forward ? forward.cfa_reg : X86_SP;
+    /* Where bp counts the frame, loops may move sp. */
+    uint8_t prefer = has_forward ? forward.cfa_reg : X86_BP;
     bool has_backward =
         way == X86_TRACE_FOUND && frame_from_entry(image, &state, prefer, &backward);
     if (way == X86_TRACE_CONTRADICTION && !(has_forward && leaving != STAYS))
@@ -366,6 +378,27 @@ static uint64_t twin_of_jump(const struct unwind_image *image, uint64_t vaddr)
     if (test.failed || opcode != 0x85 || modrm != (0xc0 | (jump.reg & 7) * 9) || je_opcode != 0x74)
         return vaddr;
     return vaddr + (uint64_t)branch.target;
+}
+
+/* A jump to the beginning of another function of a Mach-O image: this function's frame has been
+ * taken down. Asked last, when that function is not understood: assembler may jump between labels
+ * that look like functions. */
+static bool is_tail_call(const struct unwind_image *image, uint64_t vaddr)
+{
+    struct x86_insn insn;
+    struct function_range function;
+    if (!image->macho || !decode(image, vaddr, &insn) || insn.kind != X86_JUMP)
+        return false;
+    uint64_t target = vaddr + insn.length + (uint64_t)insn.target;
+    return unwind_function_at(image, target, &function) && function.lo == target &&
+           (vaddr < function.lo || vaddr >= function.hi);
+}
+
+static void frame_of_nothing(const struct unwind_image *image, struct frame *frame)
+{
+    *frame = (struct frame){.cfa_reg = X86_SP, .cfa_offset = image->arch->pointer_size};
+    for (unsigned i = 0; i < X86_REGS; i++)
+        frame->saved[i].same = true;
 }
 
 /* ------------------------------------------------------------------ the row */
@@ -411,6 +444,10 @@ enum unwind_status analysis_find_x86(const struct unwind_image *image, uint64_t 
     if (!found && exact) {
         uint64_t twin = twin_of_jump(image, vaddr);
         found = twin != vaddr && traced_frame(image, twin, true, &frame);
+    }
+    if (!found && exact && is_tail_call(image, vaddr)) {
+        frame_of_nothing(image, &frame);
+        found = true;
     }
     if (!found)
         return UNWIND_NO_INFO;

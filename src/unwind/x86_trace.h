@@ -71,4 +71,8 @@ int64_t x86_popped_by_call(const struct unwind_image *image, uint64_t next);
  * follows belongs to another one: padding, or the place where an aligned function would begin. */
 bool x86_may_be_function_end(const struct unwind_image *image, uint64_t next);
 
+/* Whether nothing but padding lies between `next` and the end of its function at `hi`: bounds that
+ * come from starts alone reach to the next function. */
+bool x86_only_padding(const struct unwind_image *image, uint64_t next, uint64_t hi);
+
 #endif

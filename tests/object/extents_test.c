@@ -56,6 +56,29 @@ static void far_apart_extents_need_64_bits(void **state)
     compare(list, 3, 0xffffffff7ffffff0, 0xffffffff80000020);
     const struct extent edge[] = {{0, 1}, {0xffffffff, 0x100000001}};
     compare(edge, 2, 0xfffffff0, 0x100000010);
+    const struct extent last[] = {{0, 1}, {0xfffffff0, 0xffffffff}};
+    compare(last, 2, 0xffffffe0, 0x100000010);
+}
+
+/* Crowds and deserts: from one byte to a megabyte between two of them. */
+static void uneven_extents_follow_the_definition(void **state)
+{
+    (void)state;
+    enum { COUNT = 300 };
+    uint64_t random = 88172645463325252;
+    for (int round = 0; round < 50; round++) {
+        struct extent list[COUNT];
+        uint64_t at = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+            at += 1 + (random >> 8) % ((uint64_t)1 << random % 21);
+            list[i] = (struct extent){at, at + 1 + (random >> 30) % 4096};
+        }
+        for (size_t i = 0; i < COUNT; i++) {
+            compare(list, COUNT, list[i].start - 1, list[i].start + 1);
+            compare(list, COUNT, list[i].end - 1, list[i].end + 1);
+        }
+    }
 }
 
 int main(void)
@@ -63,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_overlaps_follow_the_definition),
         cmocka_unit_test(far_apart_extents_need_64_bits),
+        cmocka_unit_test(uneven_extents_follow_the_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -320,55 +320,53 @@ static bool find_mapping(uintptr_t address, struct mapping *mapping)
     return found;
 }
 
-static int next_region(uintptr_t *address, uintptr_t *size, int *protection, bool *shared)
+static int protection_of(const struct mapping *mapping)
+{
+    return (mapping->mode[0] == 'r' ? VM_PROT_READ : 0) |
+           (mapping->mode[1] == 'w' ? VM_PROT_WRITE : 0) |
+           (mapping->mode[2] == 'x' ? VM_PROT_EXECUTE : 0);
+}
+
+static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
 {
     struct mapping mapping;
+    if (flavor != VM_REGION_BASIC_INFO_64 || *count < VM_REGION_BASIC_INFO_COUNT_64)
+        return KERN_INVALID_ARGUMENT;
     if (!find_mapping(*address, &mapping))
         return KERN_INVALID_ADDRESS;
-    *protection = (mapping.mode[0] == 'r' ? VM_PROT_READ : 0) |
-                  (mapping.mode[1] == 'w' ? VM_PROT_WRITE : 0) |
-                  (mapping.mode[2] == 'x' ? VM_PROT_EXECUTE : 0);
-    *shared = mapping.mode[3] == 's';
+    const vm_region_basic_info_data_64_t basic = {
+        .protection = protection_of(&mapping),
+        .max_protection = VM_PROT_ALL,
+        .shared = mapping.mode[3] == 's',
+    };
+    memcpy(info, &basic, sizeof(basic));
+    *count = VM_REGION_BASIC_INFO_COUNT_64;
     *address = mapping.low;
     *size = mapping.high - mapping.low;
     return KERN_SUCCESS;
 }
 
-static int region(uintptr_t *address, uintptr_t *size, int flavor, int *info, uint32_t *count)
-{
-    if (flavor != VM_REGION_BASIC_INFO_64 || *count < VM_REGION_BASIC_INFO_COUNT_64)
-        return KERN_INVALID_ARGUMENT;
-    int protection;
-    bool shared;
-    const int result = next_region(address, size, &protection, &shared);
-    if (result != KERN_SUCCESS)
-        return result;
-    const vm_region_basic_info_data_64_t basic = {
-        .protection = protection, .max_protection = VM_PROT_ALL, .shared = shared};
-    memcpy(info, &basic, sizeof(basic));
-    *count = VM_REGION_BASIC_INFO_COUNT_64;
-    return KERN_SUCCESS;
-}
-
-/* There are no maps inside of maps here. */
 int shim_vm_region_recurse_64(uint32_t task, uintptr_t *address, uintptr_t *size, uint32_t *depth,
                               int *info, uint32_t *count)
 {
     INJECT(vm_region_recurse_64);
+    struct mapping mapping;
     if (task != PORT_TASK)
         return MACH_SEND_INVALID_DEST;
     if (*count < VM_REGION_SUBMAP_SHORT_INFO_COUNT_64)
         return KERN_INVALID_ARGUMENT;
-    int protection;
-    bool shared;
-    const int result = next_region(address, size, &protection, &shared);
-    if (result != KERN_SUCCESS)
-        return result;
-    const vm_region_submap_short_info_data_64_t answer = {.protection = protection,
-                                                          .max_protection = VM_PROT_ALL};
-    memcpy(info, &answer, sizeof(answer));
+    if (!find_mapping(*address, &mapping))
+        return KERN_INVALID_ADDRESS;
+    const vm_region_submap_short_info_data_64_t shown = {
+        .protection = protection_of(&mapping),
+        .max_protection = VM_PROT_ALL,
+        .share_mode = mapping.mode[3] == 's' ? SM_SHARED : SM_PRIVATE,
+    };
+    memcpy(info, &shown, sizeof(shown));
     *count = VM_REGION_SUBMAP_SHORT_INFO_COUNT_64;
     *depth = 0;
+    *address = mapping.low;
+    *size = mapping.high - mapping.low;
     return KERN_SUCCESS;
 }
 

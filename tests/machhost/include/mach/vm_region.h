@@ -62,5 +62,9 @@ struct vm_region_submap_short_info_64 {
 typedef struct vm_region_submap_short_info_64 vm_region_submap_short_info_data_64_t;
 #define VM_REGION_SUBMAP_SHORT_INFO_COUNT_64                                                       \
     ((mach_msg_type_number_t)(sizeof(vm_region_submap_short_info_data_64_t) / sizeof(natural_t)))
+#define SM_COW     1
+#define SM_PRIVATE 2
+#define SM_EMPTY   3
+#define SM_SHARED  4
 #pragma pack(pop)
 #endif
