@@ -179,11 +179,10 @@ bool image_table_remove(struct image_tables *tables, uintptr_t header)
     return removed;
 }
 
-static bool wait_for(const unsigned *reading)
+static bool wait_for(const unsigned *reading, unsigned most_ms)
 {
-    enum { TRIES = 500 };
     const struct timespec nap = {0, 1000 * 1000};
-    for (int i = 0; i < TRIES; i++) {
+    for (unsigned i = 0; i < most_ms; i++) {
         if (__atomic_load_n(reading, __ATOMIC_SEQ_CST) == 0)
             return true;
         nanosleep(&nap, NULL);
@@ -191,12 +190,12 @@ static bool wait_for(const unsigned *reading)
     return false;
 }
 
-bool image_table_wait(struct image_tables *tables)
+bool image_table_wait(struct image_tables *tables, unsigned most_ms)
 {
     bool gone = true;
     for (int i = 0; i < 2; i++) {
         const unsigned old = __atomic_fetch_add(&tables->turn, 1, __ATOMIC_SEQ_CST) & 1;
-        gone &= wait_for(&tables->reading[old]);
+        gone &= wait_for(&tables->reading[old], most_ms);
     }
     return gone;
 }

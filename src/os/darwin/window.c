@@ -13,6 +13,7 @@
 enum {
     RESUME_TRIES = 16,
     RECORDS = 4096, /* frame records looked at for an async one, at the most */
+    RED_ZONE = 128, /* bytes below sp that code may use: where an epilogue leaves the context */
 };
 
 /* volatile: each call goes through the pointer, never through a stub. */
@@ -149,7 +150,10 @@ static void copy(struct stopped_thread *thread, const struct window_terms *terms
     if (thread->error != KERN_SUCCESS)
         return;
     uintptr_t sp = native_state_sp(&thread->state);
-    copy_stack(thread, terms, sp, thread->bytes, &thread->range[0]);
+    if (sp >= thread->stack_lo + RED_ZONE && sp < thread->stack_hi)
+        copy_stack(thread, terms, sp - RED_ZONE, thread->bytes, &thread->range[0]);
+    if (thread->range[0].size == 0)
+        copy_stack(thread, terms, sp, thread->bytes, &thread->range[0]);
     if (thread->second)
         copy_stack(thread, terms, thread->second, thread->bytes + thread->want, &thread->range[1]);
     copy_contexts(thread, terms);
