@@ -99,8 +99,8 @@ static void block_signals(sigset_t *before)
 }
 
 /* Reads the outer end of a stack as the window will: what is cold, paged out or compressed is
- * brought in while the thread still runs. Not all that may be copied, so that a stack that was never
- * so deep does not grow by it. */
+ * brought in while the thread still runs. Not all that may be copied, so that a stack that was
+ * never so deep does not grow by it. */
 static void rehearse(const struct stopped_thread *thread)
 {
     size_t size = thread->stack_hi - thread->stack_lo;
