@@ -159,6 +159,7 @@ let package = Package(
                 "src/unwind/sigframe_x86.c",
                 "src/unwind/simulate.c",
                 "src/unwind/step.c",
+                "src/unwind/stubs_macho.c",
                 "src/unwind/thumb_decode.c",
                 "src/unwind/walk.c",
                 "src/unwind/x86_decode.c",

@@ -3,8 +3,8 @@
  * agree: with an empty rule cache, with the rules that the first one left, and one that asks for
  * bare addresses.
  *
- * Input: architecture, register values, then four chunks (.eh_frame, .ARM.exidx, code, stack) with
- * 16-bit lengths.
+ * Input: architecture (bit 7: Swift async frames), register values, then four chunks (.eh_frame,
+ * .ARM.exidx, code, stack, which also holds async contexts) with 16-bit lengths.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,9 +61,11 @@ static void walk(const struct walk_space *space, const struct memory *memory,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_i386};
+    static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_i386,
+                                               &arch_arm64_32};
     struct reader r = reader_over(data, size);
-    const struct arch *arch = archs[reader_u8(&r) % 4];
+    const uint8_t what = reader_u8(&r);
+    const struct arch *arch = archs[(what & 0x7f) % 5];
     struct regs regs = {{0}, 0};
     for (unsigned i = 0; i < arch->reg_count; i++)
         regs_set(&regs, i, STACK + reader_u8(&r) * (uint64_t)arch->pointer_size);
@@ -81,8 +83,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!cache)
         abort();
     rule_cache_init(cache, BITS);
-    const struct walk_space space = {
-        .arch = arch, .find_image = find_image, .context = &image, .cache = cache};
+    const struct walk_space space = {.arch = arch,
+                                     .find_image = find_image,
+                                     .context = &image,
+                                     .cache = cache,
+                                     .swift_async = what & 0x80};
 
     struct fw_frame cold_frames[CAPACITY], warm_frames[CAPACITY];
     void *addresses[CAPACITY];
@@ -95,7 +100,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcmp(cold_frames, warm_frames, cold.count * sizeof *cold_frames) != 0)
         abort();
     for (uint32_t i = 0; i < cold.head && i < bare.count; i++)
-        if ((uintptr_t)addresses[i] != cold_frames[i].address)
+        if ((uintptr_t)addresses[i] !=
+            cold_frames[i].address + (cold_frames[i].flags & FW_FRAME_ASYNC ? 1 : 0))
             abort();
 
     free(cache);

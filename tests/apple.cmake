@@ -2,10 +2,17 @@
 fw_test(reader base/reader_test.c)
 fw_test(cfi_program unwind/cfi_program_test.c)
 fw_test(expr unwind/expr_test.c)
+fw_test(stack_table capture/stack_table_test.c)
+include(capture/modules.cmake)
+include(capture/text.cmake)
 fw_test(self capture/self_test.c)
 fw_test(self_crash capture/self_crash_test.c)
 target_compile_options(test_self_crash PRIVATE -fno-omit-frame-pointer)
 fw_test(self_stack os/self_stack_test.c)
+
+fw_test(image_table os/image_table_test.c)
+fw_test(async unwind/async_test.c unwind/async_world.c)
+include(capture/async_mach.cmake)
 
 # Images that come and go, with names and with less and less of them.
 fw_test(darwin_images os/darwin_images_test.c)
@@ -27,7 +34,6 @@ fw_plugin(plugin PLUGIN -O1 -fno-omit-frame-pointer)
 fw_plugin(plugin_frameless PLUGIN_FRAMELESS -O1 -fomit-frame-pointer)
 fw_stripped_plugin(PLUGIN_S s -S)
 fw_stripped_plugin(PLUGIN_X x -x)
-fw_stripped_plugin(PLUGIN_NONE none --strip-all)
 
 # What the signal-safe path and the stopped window can reach, seen in the objects that ship.
 set(fw_check ${PROJECT_SOURCE_DIR}/packaging/check)
@@ -38,9 +44,15 @@ add_test(NAME window COMMAND sh ${fw_check}/window.sh ${CMAKE_NM} ${CMAKE_OBJDUM
   $<FILTER:$<TARGET_OBJECTS:framewalk_core>,INCLUDE,/window\.c>)
 
 if(FW_MACHHOST)
+  fw_test(darwin_images_faults os/darwin_images_faults_test.c)
+  target_compile_definitions(test_darwin_images_faults PRIVATE PLUGIN="$<TARGET_FILE:plugin>")
+  add_dependencies(test_darwin_images_faults plugin)
+  fw_stripped_plugin(PLUGIN_NONE none --strip-all) # which Apple's own strip refuses
   include(machhost/tests.cmake)
   fw_test(mach_threads capture/mach_threads_test.c)
   fw_test(mach_faults capture/mach_faults_test.c)
+  fw_test(mach_text capture/mach_text_test.c)
+  fw_uses_modules(mach_text)
   fw_test(mach_stacks capture/mach_stacks_test.c)
   target_compile_definitions(test_mach_stacks PRIVATE LIBRARY="$<TARGET_FILE:framewalk_shared>")
   add_dependencies(test_mach_stacks framewalk_shared)

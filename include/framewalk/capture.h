@@ -53,12 +53,14 @@ FW_API uint32_t fw_capture_from_frame_pointer(struct fw_stack *stack, const void
 /*
  * Drop-in for backtrace() of <execinfo.h>: return addresses of the calling thread into `buffer`,
  * innermost first, at most `size`; returns how many. buffer[0] lies in the function that called
- * fw_backtrace. Unlike glibc's it is async-signal-safe from the first call.
+ * fw_backtrace. Unlike glibc's it is async-signal-safe from the first call. Callers of a Swift
+ * async function are given as Apple's backtrace_async() does: one byte behind the function's first
+ * one, so that address - 1 lies in the right function for all of them.
  */
 FW_API int fw_backtrace(void **buffer, int size);
 
 /* Drop-in for backtrace_from_fp() of Apple's <execinfo.h>: return addresses from the frame record
- * `start_fp` on. */
+ * `start_fp` on. Follows Swift async functions as fw_backtrace does. */
 FW_API int fw_backtrace_from_fp(void *start_fp, void **buffer, int size);
 
 /*

@@ -2,10 +2,10 @@
  * Names in process: addresses of this process to function names, from the symbol tables of the
  * loaded images.
  *
- * An index is built once per image, sorted, outside of any stopped window: building reads files,
- * allocates and takes the loader's lock for a moment. Looking up is a binary search: no allocation,
- * no lock, thread-safe and async-signal-safe as long as fw_names_refresh is not running on the same
- * fw_names.
+ * An index is built once per image, sorted, outside of any stopped window: building reads files (on
+ * Apple platforms the memory of the images, no files), allocates and takes the loader's lock for a
+ * moment. Looking up is a binary search: no allocation, no lock, thread-safe and async-signal-safe
+ * as long as fw_names_refresh is not running on the same fw_names.
  */
 #ifndef FRAMEWALK_NAMES_H
 #define FRAMEWALK_NAMES_H
@@ -24,8 +24,8 @@ struct fw_names;
 FW_API fw_error fw_names_create(struct fw_names **names);
 FW_API void fw_names_destroy(struct fw_names *names);
 
-/* Adds images loaded since, drops unloaded ones. Pointers handed out for dropped images become
- * invalid. */
+/* Adds images loaded since, drops unloaded ones, of which names stay valid until then. Pointers
+ * handed out for dropped images become invalid. */
 FW_API fw_error fw_names_refresh(struct fw_names *names);
 
 /* Were images loaded or unloaded since the index was built or refreshed? Thread-safe beside

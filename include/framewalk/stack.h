@@ -48,6 +48,15 @@ struct fw_frame {
     uint8_t reserved[5]; /* zero */
 };
 
+/*
+ * Swift async functions (Apple platforms). The callers of an async function are not on the stack it
+ * runs on: that is its executor's. Behind the innermost async function on the stack, a walk goes on
+ * along the chain of contexts: FW_FRAME_ASYNC frames, the functions that will go on one after the
+ * other, each EXACT at its first instruction. They stand in place of the executor's frames, which
+ * are not shown. The end of the chain is FW_END_ROOT; a chain that is broken ends the walk and says
+ * why. A function that has no context (yet) is followed on the stack.
+ */
+
 /* Why a walk ended. Only FW_END_ROOT is a whole stack. */
 typedef enum fw_end {
     FW_END_NONE = 0,
@@ -55,7 +64,7 @@ typedef enum fw_end {
     FW_END_LIMIT,       /* the caller's buffer or the frame limit was reached */
     FW_END_NO_INFO,     /* no unwind information and no trustworthy frame record */
     FW_END_BAD_MEMORY,  /* the next frame lies in memory that cannot be read */
-    FW_END_LOOP,        /* the same frame came twice */
+    FW_END_LOOP,        /* the same frame, or the same async context, came twice */
     FW_END_BAD_INFO,    /* the unwind information contradicts itself */
     FW_END_NOT_CODE,    /* the next return address is not in executable memory: the stack is damaged
                            there */
@@ -92,8 +101,9 @@ struct fw_stack {
     uint32_t count;   /* frames filled in */
     uint32_t head;    /* frames before the gap; == count when nothing was omitted */
     uint64_t omitted; /* frames left out of the middle */
-    uint64_t id;      /* order-dependent hash of every frame address walked, omitted ones included;
-                         two stacks of one process with the same id are the same stack */
+    uint64_t id;      /* order-dependent hash of every frame address walked, omitted ones included
+                         (and of which are async); two stacks of one process with the same id are
+                         the same stack */
     uint8_t end;      /* fw_end */
     uint8_t unavailable; /* fw_unavailable, when end is FW_END_UNAVAILABLE */
     uint8_t reserved[6]; /* zero */

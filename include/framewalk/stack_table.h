@@ -16,8 +16,8 @@ extern "C" {
 
 struct fw_stack_table; /* lives in the caller's memory */
 
-/* Id of `count` frame addresses in order, as a walk computes it: for stacks that came from
- * elsewhere. */
+/* Id of `count` frames in order (their addresses and FW_FRAME_ASYNC), as a walk computes it: for
+ * stacks that came from elsewhere. */
 FW_API uint64_t fw_stack_id(const struct fw_frame *frames, size_t count);
 
 /* Lays a table out in `memory` (aligned to 16 bytes) of `size` bytes, at least 4096, for stacks of

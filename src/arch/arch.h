@@ -53,34 +53,34 @@ extern const struct arch arch_arm_apple, arch_arm64_32;
 /* The table for an ELF e_machine, or NULL when Framewalk does not unwind it. Async-signal-safe. */
 const struct arch *arch_of_elf(uint16_t e_machine);
 
-/* The architecture that this code was compiled for. ARCH_NATIVE_WORD is a register as the stack
- * keeps it: wider than a pointer on arm64_32. */
+/* The architecture that this code was compiled for. */
 #if defined(__x86_64__)
 #define ARCH_NATIVE        arch_x86_64
 #define ARCH_NATIVE_HAS_LR false
-#define ARCH_NATIVE_WORD   uint64_t
 #elif defined(__aarch64__) && defined(__APPLE__) && defined(__ILP32__)
 #define ARCH_NATIVE        arch_arm64_32
 #define ARCH_NATIVE_HAS_LR true
-#define ARCH_NATIVE_WORD   uint64_t
 #elif defined(__aarch64__)
 #define ARCH_NATIVE        arch_aarch64
 #define ARCH_NATIVE_HAS_LR true
-#define ARCH_NATIVE_WORD   uint64_t
 #elif defined(__arm__) && defined(__APPLE__)
 #define ARCH_NATIVE        arch_arm_apple
 #define ARCH_NATIVE_HAS_LR true
-#define ARCH_NATIVE_WORD   uint32_t
 #elif defined(__arm__)
 #define ARCH_NATIVE        arch_arm
 #define ARCH_NATIVE_HAS_LR true
-#define ARCH_NATIVE_WORD   uint32_t
 #elif defined(__i386__)
 #define ARCH_NATIVE        arch_i386
 #define ARCH_NATIVE_HAS_LR false
-#define ARCH_NATIVE_WORD   uint32_t
 #else
 #error "Framewalk does not know this architecture"
+#endif
+
+/* A saved register of this code: wider than a pointer on arm64_32. */
+#if defined(__aarch64__) || defined(__x86_64__)
+#define ARCH_NATIVE_WORD uint64_t
+#else
+#define ARCH_NATIVE_WORD uint32_t
 #endif
 
 /* A thread state. Bit i of `known` says that r[i] holds a value; other r[i] are zero. */

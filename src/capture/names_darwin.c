@@ -28,6 +28,7 @@ struct names_tables {
     struct macho_loaded image;
     struct copy *copies; /* of an image that may be unloaded */
     bool no_memory;
+    bool unreadable; /* something that its header claims */
 };
 
 static const void *at_place(void *context, uint64_t address, size_t size)
@@ -52,6 +53,7 @@ static const void *copied(void *context, uint64_t address, size_t size)
     copy->address = address;
     copy->size = size;
     if (!self_read((uintptr_t)address, copy->bytes, size)) {
+        tables->unreadable = true;
         free(copy);
         return NULL;
     }
@@ -100,7 +102,9 @@ bool names_source_index(struct named_image *image)
     struct names_tables *tables = image->tables;
     struct symbols *symbols = symbols_build_loaded(&tables->image);
     const bool good = symbols && !tables->no_memory;
-    const bool whole = good && (tables->image.permanent || unchanged(tables));
+    /* A part is taken for nothing: the next refresh tries again. */
+    const bool whole =
+        good && (tables->image.permanent || (!tables->unreadable && unchanged(tables)));
     tables->image.commands = (struct span){NULL, 0};
     if (!tables->image.permanent)
         keep_strings(tables);

@@ -48,6 +48,16 @@ static void set_zero(struct sim *sim, unsigned reg)
 
 /* ---- data processing ---- */
 
+/* Swift async functions set a bit of their caller's x29 before they push it and clear it after they
+ * loaded it (async.h): the register stands for the same value all the time. The bit is a constant,
+ * or where the function may run on systems without such frames, a symbol's in x16. */
+static bool tags_frame_pointer(uint32_t insn)
+{
+    return insn == 0xb24403bd ||                     /* orr x29, x29, #1 << 60 */
+           insn == 0x9243fbbd ||                     /* and x29, x29, #~(1 << 60) */
+           (insn & ~UINT32_C(0x8000)) == 0xaa1003bd; /* orr x29, x29, x16; with lsl #32 */
+}
+
 static void run_immediate(struct sim *sim, uint32_t insn)
 {
     unsigned rd = bits(insn, 0, 5), rn = bits(insn, 5, 5);
@@ -325,6 +335,8 @@ static struct step run(const struct unwind_image *image, uint64_t at, struct sim
     struct step step = {
         .flow = FLOW_NEXT, .size = insn == 0 ? 0 : 4, .padding = insn == 0xd503201f};
 
+    if (tags_frame_pointer(insn))
+        return step;
     switch (bits(insn, 25, 4)) {
     case 8:
     case 9: run_immediate(sim, insn); break;

@@ -219,8 +219,22 @@ static bool frame_from_return(const struct unwind_image *image, const struct x86
     return true;
 }
 
+static bool holds_own(struct x86_value value, unsigned reg)
+{
+    return value.how == X86_RELATIVE && value.reg == reg && value.offset == 0;
+}
+
+/* Not yet taken off the stack again. */
+static bool is_live(const struct x86_state *state, const struct x86_slot *slot)
+{
+    struct x86_value sp = state->reg[X86_SP];
+    return sp.how != X86_RELATIVE || sp.reg != X86_SP || slot->offset >= sp.offset;
+}
+
 /* The state here, counted from the function's first instruction, where the return address is at
- * the stack pointer. `prefer` is the register to count the CFA from, when it is possible. */
+ * the stack pointer. `prefer` is the register to count the CFA from, when it is possible. A
+ * register that has been saved lies where it was saved: what is still in it may have been
+ * overwritten by code further on that jumped back to here. */
 static bool frame_from_entry(const struct unwind_image *image, const struct x86_state *state,
                              uint8_t prefer, struct frame *frame)
 {
@@ -238,15 +252,11 @@ static bool frame_from_entry(const struct unwind_image *image, const struct x86_
         return false;
     *frame = (struct frame){.cfa_reg = base, .cfa_offset = offset};
     for (unsigned reg = 0; reg < X86_REGS; reg++) {
-        struct x86_value value = state->reg[reg];
-        frame->saved[reg].same = value.how == X86_RELATIVE && value.reg == reg && value.offset == 0;
-        for (unsigned j = 0; j < state->slots && !frame->saved[reg].same; j++) {
+        frame->saved[reg].same = holds_own(state->reg[reg], reg);
+        for (unsigned j = 0; j < state->slots; j++) {
             const struct x86_slot *slot = &state->slot[j];
-            if (slot->reg == X86_SP && slot->value.how == X86_RELATIVE && slot->value.reg == reg &&
-                slot->value.offset == 0) {
-                frame->saved[reg].at_cfa = true;
-                frame->saved[reg].offset = slot->offset - word;
-            }
+            if (slot->reg == X86_SP && holds_own(slot->value, reg) && is_live(state, slot))
+                frame->saved[reg] = (struct place){false, true, slot->offset - word};
         }
     }
     return true;
@@ -268,21 +278,48 @@ static bool combine(struct frame *frame, const struct frame *other)
     return true;
 }
 
-/* From `at` on, the frame is taken down and left in one go: whatever leads here, and through
- * however many ways that only seem to, the frame is what these instructions say. */
-static bool in_epilogue(const struct unwind_image *image, uint64_t at)
+static bool takes_down(const struct x86_insn *insn)
+{
+    return insn->kind == X86_POP || insn->kind == X86_LEAVE ||
+           (insn->kind == X86_ADD && insn->reg == X86_SP);
+}
+
+/* Whether the instruction in front of `at` takes the frame down, read from the function's start on.
+ */
+static bool behind_take_down(const struct unwind_image *image, uint64_t lo, uint64_t at)
+{
+    enum { MAX_FUNCTION = 1 << 16 };
+    struct x86_insn insn = {.kind = X86_OTHER};
+    if (at - lo > MAX_FUNCTION)
+        return false;
+    while (lo < at && decode(image, lo, &insn))
+        lo += insn.length;
+    return lo == at && takes_down(&insn);
+}
+
+/* What stands at `at` when the frame is taken down from there on, and left in one go: whatever
+ * leads here, and through however many ways that only seem to, the frame is what these instructions
+ * say. A jump that leaves is a tail call when something was taken down before it. */
+enum leaving { STAYS, RETURNS, TAIL_CALLS };
+
+static enum leaving leaves(const struct unwind_image *image, uint64_t lo, uint64_t hi,
+                           uint64_t start)
 {
     enum { EPILOGUE = 16 /* instructions */ };
     struct x86_insn insn;
+    uint64_t at = start;
     for (unsigned i = 0; i < EPILOGUE && decode(image, at, &insn); i++) {
-        bool moves = insn.kind == X86_ADD && insn.reg == X86_SP;
+        uint64_t next = at + insn.length, target = next + (uint64_t)insn.target;
         if (insn.kind == X86_RET)
-            return true;
-        if (insn.kind != X86_POP && insn.kind != X86_LEAVE && !moves)
-            return false;
-        at += insn.length;
+            return RETURNS;
+        if (insn.kind == X86_JUMP_INDIRECT ||
+            (insn.kind == X86_JUMP && hi && (target < lo || target >= hi)))
+            return i || behind_take_down(image, lo, at) ? TAIL_CALLS : STAYS;
+        if (!takes_down(&insn))
+            return STAYS;
+        at = next;
     }
-    return false;
+    return STAYS;
 }
 
 static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool exact,
@@ -297,18 +334,21 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
     }
     struct x86_state state;
     struct frame forward, backward;
-    bool ends_here = !exact && (bounded ? start >= hi : x86_may_be_function_end(image, start));
+    bool ends_here = !exact && (bounded ? x86_only_padding(image, start, hi)
+                                        : x86_may_be_function_end(image, start));
+    enum leaving leaving = exact && image->macho && bounded ? leaves(image, lo, hi, start) : STAYS;
     bool has_forward = !ends_here &&
-                       x86_trace_to_return(image, start, lo, hi, &state) == X86_TRACE_FOUND &&
+                       x86_trace_to_return(image, start, lo, hi, leaving == TAIL_CALLS, &state) ==
+                           X86_TRACE_FOUND &&
                        frame_from_return(image, &state, &forward);
     enum x86_trace way = X86_TRACE_NOTHING;
     if (bounded)
         way = x86_trace_to(image, lo, hi, start, exact, &state);
-    uint8_t prefer = has_forward ? forward.cfa_reg : X86_SP;
+    /* Where bp counts the frame, loops may move sp. */
+    uint8_t prefer = has_forward ? forward.cfa_reg : X86_BP;
     bool has_backward =
         way == X86_TRACE_FOUND && frame_from_entry(image, &state, prefer, &backward);
-    bool surely = has_forward && exact && image->macho && in_epilogue(image, start);
-    if (way == X86_TRACE_CONTRADICTION && !surely)
+    if (way == X86_TRACE_CONTRADICTION && !(has_forward && leaving != STAYS))
         return false;
     if (!has_forward && !has_backward)
         return false;
@@ -338,6 +378,27 @@ static uint64_t twin_of_jump(const struct unwind_image *image, uint64_t vaddr)
     if (test.failed || opcode != 0x85 || modrm != (0xc0 | (jump.reg & 7) * 9) || je_opcode != 0x74)
         return vaddr;
     return vaddr + (uint64_t)branch.target;
+}
+
+/* A jump to the beginning of another function of a Mach-O image: this function's frame has been
+ * taken down. Asked last, when that function is not understood: assembler may jump between labels
+ * that look like functions. */
+static bool is_tail_call(const struct unwind_image *image, uint64_t vaddr)
+{
+    struct x86_insn insn;
+    struct function_range function;
+    if (!image->macho || !decode(image, vaddr, &insn) || insn.kind != X86_JUMP)
+        return false;
+    uint64_t target = vaddr + insn.length + (uint64_t)insn.target;
+    return unwind_function_at(image, target, &function) && function.lo == target &&
+           (vaddr < function.lo || vaddr >= function.hi);
+}
+
+static void frame_of_nothing(const struct unwind_image *image, struct frame *frame)
+{
+    *frame = (struct frame){.cfa_reg = X86_SP, .cfa_offset = image->arch->pointer_size};
+    for (unsigned i = 0; i < X86_REGS; i++)
+        frame->saved[i].same = true;
 }
 
 /* ------------------------------------------------------------------ the row */
@@ -384,6 +445,10 @@ enum unwind_status analysis_find_x86(const struct unwind_image *image, uint64_t 
         uint64_t twin = twin_of_jump(image, vaddr);
         found = twin != vaddr && traced_frame(image, twin, true, &frame);
     }
+    if (!found && exact && is_tail_call(image, vaddr)) {
+        frame_of_nothing(image, &frame);
+        found = true;
+    }
     if (!found)
         return UNWIND_NO_INFO;
     fill_row(image, vaddr, &frame, row);
@@ -418,7 +483,7 @@ void analysis_correct_x86(const struct unwind_image *image, uint64_t vaddr, bool
         !frame_from_entry(image, &state, X86_SP, &frame) ||
         (frame.cfa_reg == X86_SP && frame.cfa_offset == row->cfa_offset))
         return;
-    if (x86_trace_to_return(image, at, lo, hi, &state) == X86_TRACE_FOUND &&
+    if (x86_trace_to_return(image, at, lo, hi, false, &state) == X86_TRACE_FOUND &&
         frame_from_return(image, &state, &forward) && !combine(&frame, &forward))
         return;
     int64_t popped = exact || frame.cfa_reg != X86_SP ? 0 : x86_popped_by_call(image, at);

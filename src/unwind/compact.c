@@ -201,6 +201,15 @@ enum unwind_status compact_lookup(const struct unwind_image *image, uint64_t vad
     return UNWIND_OK;
 }
 
+bool compact_is_tail_call(const struct unwind_image *image, uint64_t at, uint64_t target)
+{
+    struct compact_entry entry;
+    struct function_range function;
+    return compact_lookup(image, at, &entry) == UNWIND_OK && compact_mode(entry.encoding) != 0 &&
+           unwind_function_at(image, target, &function) && function.lo == target &&
+           (at < function.lo || at >= function.hi);
+}
+
 /* The function has no compact form: the low bits say where its FDE lies, or 0 when the section is
  * larger than they can say. */
 static bool refers_to_dwarf(const struct unwind_image *image, uint32_t encoding)

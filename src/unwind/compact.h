@@ -34,6 +34,11 @@ static inline unsigned compact_bits(uint32_t encoding, unsigned low, unsigned co
 enum unwind_status compact_lookup(const struct unwind_image *image, uint64_t vaddr,
                                   struct compact_entry *entry);
 
+/* Whether a jump from `at` to `target` is a tail call: it leads to the beginning of another
+ * function, out of one that a compiler made. (Assembler may jump between labels of one function,
+ * which look like functions, but has no encoding.) */
+bool compact_is_tail_call(const struct unwind_image *image, uint64_t at, uint64_t target);
+
 /* The row that an encoding stands for, in the body of its function. UNWIND_NO_INFO for mode 0,
  * which says nothing; UNWIND_BAD_INFO for what no compiler gives. Modes that refer to DWARF are
  * compact.c's business. */

@@ -66,15 +66,18 @@ static inline int64_t rule_fp_words(rule_t rule)
 /* The rule for a row; RULE_SLOW when it does not fit. Async-signal-safe. */
 rule_t rule_pack(const struct arch *arch, const struct unwind_row *row);
 
+/* Aligned by hand: i386 and Apple's armv7 ask for four bytes only, and armv7's 64-bit loads for
+ * eight. */
 struct rule_slot {
-    uint64_t check;
+    _Alignas(8) uint64_t check;
     uint64_t rule;
     uint64_t caller; /* the guess: distance of its slot from the first one, in bytes */
 };
 
 struct rule_cache {
-    uint64_t generation; /* bits 56..63, mixed into keys: a step makes older entries unreachable */
-    uint64_t mask;       /* slots - 1; slots is a power of two */
+    /* Bits 56..63, mixed into keys: a step makes older entries unreachable. */
+    _Alignas(8) uint64_t generation;
+    uint64_t mask;          /* slots - 1; slots is a power of two */
     struct rule_slot *slot; /* zeroed at first */
 };
 

@@ -13,10 +13,12 @@
 #include "unwind/simulate.h"
 
 #include "unwind/analysis.h"
+#include "unwind/compact.h"
 
 enum {
     FORWARD_STEPS = 512,
     START_STEPS = 16384,
+    MAX_BACK = 8,
     PENDING = 3, /* branch targets remembered; each costs a struct sim of stack */
     FAR_OFFSET = 1 << 28,
 };
@@ -259,11 +261,25 @@ static bool grew(struct value before, struct value after)
            (after.kind != VALUE_ENTRY || (after.reg == before.reg && after.offset < before.offset));
 }
 
+/* False when a path has jumped back to `target` before: it goes round in a loop. */
+static bool note_turn(uint64_t back[MAX_BACK], unsigned *count, uint64_t target)
+{
+    for (unsigned i = 0; i < *count; i++)
+        if (back[i] == target)
+            return false;
+    if (*count == MAX_BACK)
+        return false;
+    back[(*count)++] = target;
+    return true;
+}
+
 /* One path, from *at with *sim. Branches not taken are left in `pending`. */
 static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *steps,
                    struct pending *pending, unsigned *pending_count, struct unwind_row *row)
 {
     const struct arch *arch = path.image->arch;
+    uint64_t back[MAX_BACK]; /* where jumps backwards led */
+    unsigned back_count = 0;
     bool behind_call = false;
 
     for (; *steps > 0; (*steps)--) {
@@ -292,7 +308,8 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
             break;
         case FLOW_JUMP:
             if (step.target < path.lo || step.target >= path.hi) {
-                if (path.bounded && popped(arch, sim))
+                if (path.bounded && (popped(arch, sim) ||
+                                     compact_is_tail_call(path.image, at - step.size, step.target)))
                     return row_at_return(arch, sim, sim->reg[arch->lr], row);
                 if (path.epilogue && !path.called)
                     return row_at_return(arch, sim, sim->reg[arch->lr], row);
@@ -302,6 +319,8 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
                 path.hi = path.image->hi;
                 path.bounded = false;
             }
+            if (step.target < at && !note_turn(back, &back_count, step.target))
+                return false;
             at = step.target;
             break;
         case FLOW_RETURN: return row_at_return(arch, sim, step.ra, row);
@@ -352,19 +371,30 @@ static bool slot_of(const struct sim *sim, unsigned reg, int64_t *offset)
     return false;
 }
 
+static bool counts_from_sp(const struct sim *sim, unsigned reg)
+{
+    return sim->reg[reg].kind == VALUE_ENTRY && sim->reg[reg].reg == sim->sp;
+}
+
+/* The CFA is sp at entry: a register that is at a known distance from it. The frame pointer comes
+ * first: where it is set, loops may move sp. SIM_REGS when there is none. */
+static unsigned cfa_base(const struct arch *arch, const struct sim *sim)
+{
+    if (counts_from_sp(sim, arch->fp))
+        return arch->fp;
+    if (counts_from_sp(sim, arch->sp))
+        return arch->sp;
+    for (unsigned i = 0; i < SIM_REGS; i++)
+        if (arch->callee_saved >> i & 1 && counts_from_sp(sim, i))
+            return i;
+    return SIM_REGS;
+}
+
 static bool row_at_place(const struct arch *arch, const struct sim *sim, struct unwind_row *row)
 {
-    const struct value fp = sim->reg[arch->fp];
-    unsigned base = fp.kind == VALUE_ENTRY && fp.reg == arch->sp ? arch->fp : arch->sp;
-    /* The CFA is sp at entry: find a register that is at a known distance from it. The frame
-     * pointer stays where it is when later code moves sp again. */
-    for (unsigned i = 0; sim->reg[base].kind != VALUE_ENTRY || sim->reg[base].reg != arch->sp;
-         i++) {
-        if (i == SIM_REGS)
-            return false;
-        if (arch->callee_saved >> i & 1)
-            base = i;
-    }
+    unsigned base = cfa_base(arch, sim);
+    if (base == SIM_REGS)
+        return false;
     start_row(row, arch, base, -(int64_t)sim->reg[base].offset);
     row->ra_signed = sim->ra_signed;
 

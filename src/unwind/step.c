@@ -327,10 +327,30 @@ static enum unwind_status return_from_nowhere(const struct walk_space *space,
     return UNWIND_OK;
 }
 
-static bool in_macho(const struct walk_space *space, uint64_t address)
+static const struct unwind_image *find_macho(const struct walk_space *space, uint64_t address)
 {
     const struct unwind_image *image = space->find_image(space->context, address);
-    return image && image->macho;
+    return image && image->macho ? image : NULL;
+}
+
+/* Where a thread stands in a function that keeps no frame record, or has not made it yet, the
+ * innermost record is its caller's, and the chain would leave the caller out. That shows: until the
+ * function's first call the link register holds the return address, and later a place inside the
+ * function; where calls push it, it may be on top of the stack. */
+static bool is_own_record(const struct walk_space *space, const struct memory *memory,
+                          const struct unwind_image *image, const struct regs *regs, uint64_t ra)
+{
+    const struct arch *arch = space->arch;
+    struct function_range function;
+    uint64_t other;
+    if (arch->lr == ARCH_NO_REG)
+        return !memory_word(memory, regs->r[arch->sp], arch->pointer_size, &other) || other == ra ||
+               !step_is_code(space, other - 1) || !behind_call(space, memory, other);
+    if (!regs_has(regs, arch->lr) ||
+        !unwind_function_at(image, regs->r[arch->pc] - image->bias, &function))
+        return true;
+    other = step_code_address(space, regs->r[arch->lr]);
+    return other == ra || (other - image->bias > function.lo && other - image->bias <= function.hi);
 }
 
 enum unwind_status step_without_info(const struct walk_space *space, const struct memory *memory,
@@ -338,7 +358,7 @@ enum unwind_status step_without_info(const struct walk_space *space, const struc
 {
     const struct arch *arch = space->arch;
     unsigned word = arch->register_size;
-    const bool apple = in_macho(space, regs->r[arch->pc] - !exact);
+    const struct unwind_image *macho = find_macho(space, regs->r[arch->pc] - !exact);
     if (exact && !step_is_code(space, regs->r[arch->pc])) {
         *method = FW_METHOD_LINK_REGISTER;
         return return_from_nowhere(space, memory, regs);
@@ -348,7 +368,7 @@ enum unwind_status step_without_info(const struct walk_space *space, const struc
      * registers and shapes: no chain to trust. */
     *method = FW_METHOD_FRAME_POINTER;
     uint64_t fp = regs->r[arch->fp], next_fp, ra;
-    if (apple && !exact && regs_has(regs, arch->fp) && fp == 0)
+    if (macho && !exact && regs_has(regs, arch->fp) && fp == 0)
         return UNWIND_ROOT; /* how threads begin */
     if (!regs_has(regs, arch->fp) || fp % word || !arch->frame_records ||
         fp - regs->r[arch->sp] > MAX_FRAME)
@@ -357,7 +377,9 @@ enum unwind_status step_without_info(const struct walk_space *space, const struc
         return UNWIND_NO_INFO;
     ra = step_code_address(space, ra);
     next_fp = step_frame_pointer(space, next_fp);
-    if (apple && next_fp == 0 && !step_is_code(space, ra - 1))
+    if (macho && exact && !is_own_record(space, memory, macho, regs, ra))
+        return UNWIND_NO_INFO;
+    if (macho && !exact && next_fp == 0 && !step_is_code(space, ra - 1))
         return UNWIND_ROOT;
     if ((next_fp && next_fp <= fp) || !step_is_code(space, ra - 1) ||
         !behind_call(space, memory, ra))

@@ -158,16 +158,21 @@ static bool is_frame(const struct walk_space *space, const struct memory *memory
 
 /* After a step from a frame with the frame pointer `fp`, which was no signal's: whether its record
  * is that of an async function. It is while fp points to it; in the prologue and epilogue it does
- * not. */
-static bool left_async(const struct walk_space *space, const struct memory *memory, uint64_t fp,
-                       uint64_t caller_fp, struct async_chain *chain)
+ * not. A signal handler that interrupted those saves the tagged register, too, but nothing calls an
+ * async function from a trampoline. */
+static __attribute__((noinline)) bool left_async(const struct walk_space *space,
+                                                 const struct memory *memory, uint64_t fp,
+                                                 uint64_t caller_fp, uint64_t caller_pc,
+                                                 struct async_chain *chain)
 {
     const struct arch *arch = space->arch;
-    const uint8_t word = space->async_word ? space->async_word : arch->pointer_size;
+    struct unwind_row row;
     uint64_t saved;
     return memory_word(memory, fp, arch->register_size, &saved) && async_is_tagged(saved) &&
            async_untag(saved) == caller_fp && caller_fp != fp &&
-           async_begin(chain, memory, fp, word, arch->pointer_mask & ~space->pac_mask);
+           async_begin(chain, memory, fp, arch->pointer_size,
+                       arch->pointer_mask & ~space->pac_mask) &&
+           !(step_find_row(space, memory, caller_pc, false, &row) == UNWIND_OK && row.signal_frame);
 }
 
 /* The rest of a walk, at the most `most` frames. */
@@ -257,12 +262,13 @@ static enum unwind_status quick_step_rule(const struct walk_space *space,
     const unsigned word = space->arch->register_size;
     const bool has_lr = space->arch->lr != ARCH_NO_REG;
     uint64_t base = rule_kind(rule) == RULE_SP ? at->sp : at->fp;
-    uint64_t cfa = base + rule_cfa_words(rule) * word;
+    const uint64_t mask = space->arch->pointer_mask; /* fp may be wider, on arm64_32 */
+    uint64_t cfa = (base + rule_cfa_words(rule) * word) & mask;
     int64_t ra_words = rule_ra_words(rule), fp_words = rule_fp_words(rule);
     uint64_t ra = at->lr;
     if (ra_words == 0 && !at->lr_known)
         return UNWIND_NEEDS_REGS;
-    if (ra_words != 0 && !memory_word(memory, cfa + (uint64_t)ra_words * word, word, &ra))
+    if (ra_words != 0 && !memory_word(memory, (cfa + (uint64_t)ra_words * word) & mask, word, &ra))
         return UNWIND_BAD_MEMORY;
     ra = step_code_address(space, ra);
     if (ra_words == 0 && !at->exact && ra == at->pc)
@@ -270,7 +276,8 @@ static enum unwind_status quick_step_rule(const struct walk_space *space,
     if (cfa < at->sp || (cfa == at->sp && !(ra_words == 0 && at->exact)))
         return UNWIND_LOOP;
     if (fp_words) {
-        at->fp_known = memory_word(memory, cfa + (uint64_t)fp_words * word, word, &at->fp);
+        const uint64_t fp_at = (cfa + (uint64_t)fp_words * word) & mask;
+        at->fp_known = memory_word(memory, fp_at, word, &at->fp);
         at->fp = step_frame_pointer(space, at->fp);
     }
     at->sp = cfa;
@@ -424,7 +431,7 @@ quick_walk(const struct walk_space *space, const struct memory *memory, struct q
             return status;
         struct async_chain chain;
         if (terms.swift_async && fp_known && !at->exact &&
-            left_async(space, memory, fp, at->fp, &chain))
+            left_async(space, memory, fp, at->fp, at->pc, &chain))
             return async_walk(space, memory, &chain, max_walk - walked - 1, out);
         if (at->pc == 0 && !at->exact)
             return UNWIND_ROOT;
@@ -457,7 +464,7 @@ static enum unwind_status whole_walk(const struct walk_space *space, const struc
         exact = signal_frame;
         struct async_chain chain;
         if (space->swift_async && fp_known && !exact &&
-            left_async(space, memory, fp, regs.r[arch->fp], &chain))
+            left_async(space, memory, fp, regs.r[arch->fp], regs.r[arch->pc], &chain))
             return async_walk(space, memory, &chain, max_walk - walked - 1, out);
         if (regs.r[arch->pc] == 0 && !exact)
             return UNWIND_ROOT;

@@ -31,7 +31,6 @@ struct walk_space {
      * is tagged belongs to an async function, and the contexts behind it (async.h) replace the
      * frames of its executor. `memory` must be able to read the contexts. */
     bool swift_async;
-    uint8_t async_word; /* bytes of a pointer in such a context: 0 for arch->pointer_size */
 };
 
 struct walk_options {

@@ -376,6 +376,20 @@ static void classify_high(struct x86_decoding *d, int64_t immediate)
     }
 }
 
+/* Swift async functions set a bit of their caller's rbp before they push it and clear it after they
+ * popped it (async.h): the register stands for the same value all the time. The bit is a constant,
+ * or where the function may run on systems without such frames, a symbol's. */
+static bool tags_frame_pointer(const struct x86_decoding *d, int64_t immediate)
+{
+    enum { TAG_BIT = 60 };
+    if (!d->is_64 || !x86_wide(d))
+        return false;
+    if (d->map == MAP_0F) /* bts, btr $60, %rbp */
+        return d->opcode == 0xba && d->mod == 3 && d->rm == X86_BP && immediate == TAG_BIT &&
+               ((d->reg & 7) == 5 || (d->reg & 7) == 6);
+    return d->opcode == 0x0b && d->reg == X86_BP && d->insn->fixed; /* or symbol(%rip), %rbp */
+}
+
 static void classify_0f(struct x86_decoding *d, int64_t immediate)
 {
     struct x86_insn *insn = d->insn;
@@ -408,6 +422,11 @@ static void classify(struct x86_decoding *d, int64_t immediate)
 {
     if (d->vex)
         return;
+    if ((d->map == MAP_ONE || d->map == MAP_0F) && tags_frame_pointer(d, immediate)) {
+        set(d->insn, X86_ADD, X86_BP);
+        d->insn->value = 0;
+        return;
+    }
     if (d->map == MAP_0F) {
         classify_0f(d, immediate);
         return;

@@ -8,6 +8,8 @@
  */
 #include "unwind/x86_trace.h"
 
+#include "unwind/compact.h"
+
 enum {
     MAX_PENDING = 6,  /* branches not yet followed */
     MAX_VISITED = 64, /* jumps and branches already passed */
@@ -23,7 +25,7 @@ struct pending {
 
 struct visit {
     uint64_t at;
-    struct x86_value sp;
+    struct x86_value sp, bp;
 };
 
 struct search {
@@ -32,6 +34,7 @@ struct search {
     int32_t word;
     uint64_t lo, hi; /* bounds of the function; hi 0: unknown */
     bool has_goal;   /* looking for `goal`, else for the return */
+    bool tail_call;  /* the first jump that leaves is one */
     bool comes_back; /* the call in front of the goal is known to return, or assumed to */
     uint64_t goal;
     unsigned steps;
@@ -96,6 +99,17 @@ bool x86_may_be_function_end(const struct unwind_image *image, uint64_t next)
         if (insn.kind == X86_TRAP)
             return true;
         if (insn.kind != X86_NOP)
+            return false;
+        next += insn.length;
+    }
+    return true;
+}
+
+bool x86_only_padding(const struct unwind_image *image, uint64_t next, uint64_t hi)
+{
+    struct x86_insn insn;
+    while (next < hi) {
+        if (!decode_at(image, next, &insn) || (insn.kind != X86_NOP && insn.kind != X86_TRAP))
             return false;
         next += insn.length;
     }
@@ -313,10 +327,18 @@ static void apply_call(struct search *s, struct x86_state *state, uint64_t next,
 
 /* ------------------------------------------------------------------ the search */
 
-/* Keeps in *into what both say. The stack pointers must agree. */
-static bool merge(struct x86_state *into, const struct x86_state *from)
+/* Loops that make room on the stack move sp at each turn; the frame is then counted from bp. */
+static bool same_frame(struct x86_value bp, struct x86_value other)
 {
-    if (!same_value(into->reg[X86_SP], from->reg[X86_SP]))
+    return bp.how == X86_RELATIVE && bp.reg == X86_SP && same_value(bp, other);
+}
+
+/* Keeps in *into what both say. The stack pointers must agree, or else, on the way to a goal, what
+ * the frame is counted from. */
+static bool merge(const struct search *s, struct x86_state *into, const struct x86_state *from)
+{
+    if (!same_value(into->reg[X86_SP], from->reg[X86_SP]) &&
+        !(s->has_goal && same_frame(into->reg[X86_BP], from->reg[X86_BP])))
         return false;
     for (unsigned i = 0; i < X86_REGS; i++)
         if (!same_value(into->reg[i], from->reg[i]))
@@ -340,7 +362,7 @@ static void arrive(struct search *s, const struct x86_state *state)
     if (!s->found) {
         *s->outcome = *state;
         s->found = true;
-    } else if (!merge(s->outcome, state)) {
+    } else if (!merge(s, s->outcome, state)) {
         s->contradiction = true;
     }
 }
@@ -364,32 +386,20 @@ static bool visited_before(struct search *s, uint64_t at, const struct x86_state
     struct x86_value sp = state->reg[X86_SP];
     for (unsigned i = 0; i < s->visited_count; i++)
         if (s->visited[i].at == at) {
-            if (!same_value(s->visited[i].sp, sp))
+            if (!same_value(s->visited[i].sp, sp) &&
+                !(s->has_goal && same_frame(s->visited[i].bp, state->reg[X86_BP])))
                 s->contradiction = true;
             return true;
         }
     if (s->visited_count == MAX_VISITED)
         return true;
-    s->visited[s->visited_count++] = (struct visit){at, sp};
+    s->visited[s->visited_count++] = (struct visit){at, sp, state->reg[X86_BP]};
     return false;
 }
 
 static bool outside(const struct search *s, uint64_t at)
 {
     return s->hi && (at < s->lo || at >= s->hi);
-}
-
-/* Whether nothing but padding lies between `next` and the end of the function: bounds that come
- * from starts alone reach to the next function. */
-static bool only_padding(const struct search *s, uint64_t next)
-{
-    struct x86_insn insn;
-    while (!outside(s, next)) {
-        if (!decode_at(s->image, next, &insn) || (insn.kind != X86_NOP && insn.kind != X86_TRAP))
-            return false;
-        next += insn.length;
-    }
-    return true;
 }
 
 /* A call at `at` ends its function, as far as that can be told, so it may never come back. That it
@@ -399,7 +409,7 @@ static bool may_not_return(const struct search *s, uint64_t at, uint64_t next)
     if (s->has_goal && next == s->goal)
         return !s->comes_back;
     if (s->hi && !outside(s, at))
-        return only_padding(s, next);
+        return x86_only_padding(s->image, next, s->hi);
     return x86_may_be_function_end(s->image, next);
 }
 
@@ -414,6 +424,16 @@ static bool is_exit(const struct search *s, uint64_t previous, uint64_t at)
     uint32_t number = reader_u32(&code);
     return !code.failed &&
            (s->word == 8 ? number == 60 || number == 231 : number == 1 || number == 252);
+}
+
+/* A jump out of the function's known bounds, with the frame already taken down. */
+static bool is_tail_call(const struct search *s, uint64_t at, uint64_t target,
+                         const struct x86_state *state)
+{
+    struct x86_value sp = state->reg[X86_SP];
+    if (!s->hi || !outside(s, target) || sp.how != X86_RELATIVE)
+        return false;
+    return sp.reg != X86_SP || sp.offset > 0 || compact_is_tail_call(s->image, at, target);
 }
 
 /* Follows one path to its end. */
@@ -455,13 +475,21 @@ static void follow(struct search *s, uint64_t at, struct x86_state *state)
         case X86_JUMP_INDIRECT:
             /* Through one fixed place (a PLT stub, a function pointer) another function goes on; a
              * jump table has an index. */
-            if (insn.fixed || x86_in_plt(s->image, at))
+            if (insn.fixed || s->tail_call || x86_in_plt(s->image, at))
                 arrive_at_return(s, state);
             return;
         case X86_JUMP:
         case X86_BRANCH:
+            if (s->tail_call && insn.kind == X86_JUMP && outside(s, target)) {
+                arrive_at_return(s, state);
+                return;
+            }
             if (visited_before(s, at, state))
                 return;
+            if (insn.kind == X86_JUMP && is_tail_call(s, at, target, state)) {
+                arrive_at_return(s, state);
+                return;
+            }
             apply(s, state, &insn);
             if (insn.kind == X86_JUMP) {
                 next = target;
@@ -500,7 +528,7 @@ static void prepare(struct search *s, const struct unwind_image *image, uint64_t
     s->word = image->arch->pointer_size;
     s->lo = lo;
     s->hi = hi;
-    s->has_goal = s->comes_back = false;
+    s->has_goal = s->comes_back = s->tail_call = false;
     s->goal = 0;
     s->steps = s->pending_count = s->visited_count = 0;
     s->found = s->contradiction = false;
@@ -508,10 +536,11 @@ static void prepare(struct search *s, const struct unwind_image *image, uint64_t
 }
 
 enum x86_trace x86_trace_to_return(const struct unwind_image *image, uint64_t start, uint64_t lo,
-                                   uint64_t hi, struct x86_state *state)
+                                   uint64_t hi, bool tail_call, struct x86_state *state)
 {
     struct search s;
     prepare(&s, image, lo, hi, state);
+    s.tail_call = tail_call;
     return run(&s, start);
 }
 

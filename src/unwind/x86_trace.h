@@ -47,9 +47,10 @@ enum x86_trace {
 
 /* From `start` to the end of the function, which is at link-time [lo, hi) or, when hi is 0,
  * anywhere. *state is the one before the instruction that returns, or that leaves for another
- * function as if called. Registers that differ between paths are unknown. */
+ * function as if called. Registers that differ between paths are unknown. `tail_call`: the first
+ * jump that leaves, or is computed, is known to be one. */
 enum x86_trace x86_trace_to_return(const struct unwind_image *image, uint64_t start, uint64_t lo,
-                                   uint64_t hi, struct x86_state *state);
+                                   uint64_t hi, bool tail_call, struct x86_state *state);
 
 /* From the function's first instruction `lo` to `goal`, before it is executed; never leaves
  * [lo, hi). `exact`: the thread stands there, else it will return there from a call. */
@@ -69,5 +70,9 @@ int64_t x86_popped_by_call(const struct unwind_image *image, uint64_t next);
 /* True when a call that ends at `next` may be the last instruction of a function, so that what
  * follows belongs to another one: padding, or the place where an aligned function would begin. */
 bool x86_may_be_function_end(const struct unwind_image *image, uint64_t next);
+
+/* Whether nothing but padding lies between `next` and the end of its function at `hi`: bounds that
+ * come from starts alone reach to the next function. */
+bool x86_only_padding(const struct unwind_image *image, uint64_t next, uint64_t hi);
 
 #endif

@@ -18,7 +18,7 @@ compile_all() {
             object=$1/$(echo "$2" | tr / _).o file=$2
             shift 2
             "$@" -c "$file" -o "$object"' sh "$out" FILE \
-            "$clang" -std=gnu11 -O1 -Iinclude -Isrc -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes \
+            "$clang" -std=gnu11 -Iinclude -Isrc -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes \
             -Wunguarded-availability -Werror "$@"
     )
 }

@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 
 targets="x86_64-apple-macos10.14 i386-apple-macos10.13 arm64-apple-macos11 arm64e-apple-macos11
     arm64-apple-ios12 arm64e-apple-ios14 armv7-apple-ios9 arm64-apple-ios14-simulator x86_64-apple-ios12-simulator
-    x86_64-apple-ios13-macabi arm64-apple-tvos12 arm64-apple-tvos14-simulator
+    x86_64-apple-ios13.1-macabi arm64-apple-tvos12 arm64-apple-tvos14-simulator
     arm64_32-apple-watchos5 armv7k-apple-watchos3 arm64-apple-watchos9 arm64-apple-watchos7-simulator"
 for target in $targets; do
     compile_all "$clang" "$root" "$work/$target" -target "$target" -nostdlibinc \

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,19 +240,15 @@ static void stacks_of_nothing(void **state)
     fw_stack_names_destroy(cache);
 }
 
-static const char *own_path(void)
+static void image_of(uintptr_t address, char path[4096])
 {
-    static char path[4096];
-    Dl_info info;
-    assert_true(dladdr((void *)(uintptr_t)first_known, &info) != 0);
     struct fw_names *names;
     struct fw_name name;
-    struct fw_frame frame = {.address = (uintptr_t)first_known};
+    struct fw_frame frame = {.address = address};
     assert_int_equal(fw_names_create(&names), FW_OK);
     assert_int_equal(fw_names_lookup(names, &frame, &name), FW_OK);
-    snprintf(path, sizeof path, "%s", name.image);
+    snprintf(path, 4096, "%s", name.image);
     fw_names_destroy(names);
-    return path;
 }
 
 static void only_the_apps_own(void **state)
@@ -264,13 +261,16 @@ static void only_the_apps_own(void **state)
     made.stack.head = 5;
     made.stack.omitted = 100;
 
-    char folder[4096], bare[4096];
-    snprintf(folder, sizeof folder, "%s", own_path());
-    snprintf(bare, sizeof bare, "%s", strrchr(folder, '/') + 1);
+    static char own[4096], system[4096], folder[4096];
+    image_of((uintptr_t)first_known, own);
+    image_of((uintptr_t)qsort, system);
+    memcpy(folder, own, sizeof folder);
     strrchr(folder, '/')[1] = 0;
-    const char *const lists[][2] = {
-        {folder, "/nowhere/"}, {"/nowhere/x", own_path()}, {"nobody", bare}};
-    for (size_t l = 0; l < 3; l++) {
+    const char *bare = strrchr(own, '/') + 1;
+    const char *const lists[][2] = {{"nobody", bare}, {"/nowhere/x", own}, {folder, "/nowhere/"}};
+    /* In the Mach-O host the system lies in the same folder. */
+    const size_t different = strncmp(system, folder, strlen(folder)) == 0 ? 2 : 3;
+    for (size_t l = 0; l < different; l++) {
         struct fw_stack_names *cache = create(
             (struct fw_stack_names_options){.images = lists[l], .image_count = 2, .text = true});
         const struct fw_named_stack *named = get(cache, &made.stack);
@@ -294,7 +294,7 @@ static void only_the_apps_own(void **state)
     }
 
     struct fw_stack_names *cache =
-        create((struct fw_stack_names_options){.images = lists[0] + 1, .image_count = 1});
+        create((struct fw_stack_names_options){.images = lists[2] + 1, .image_count = 1});
     const struct fw_named_stack *named = get(cache, &made.stack);
     assert_int_equal(named->count, 0);
     assert_int_equal(named->left_out, 8);
@@ -443,13 +443,13 @@ static void many_threads(void **state)
         pthread_t threads[6];
         for (int i = 0; i < 6; i++)
             assert_int_equal(pthread_create(&threads[i], NULL, asks, &crowd), 0);
-        for (int i = 0; i < 30; i++) {
+        for (int i = 0; i < 10; i++) {
             module_call call;
             void *module = load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
             uint64_t asked = crowd.asked;
             assert_int_equal(fw_stack_names_refresh(crowd.cache), FW_OK);
             while (crowd.asked < asked + 100)
-                ;
+                sched_yield();
             dlclose(module);
         }
         crowd.enough = true;

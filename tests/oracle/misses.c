@@ -66,6 +66,7 @@ void misses_add(struct misses *misses, struct process_images *images, uint64_t i
                 const struct walked *got, size_t at)
 {
     misses->total++;
+    misses->gave_up += (class == MISS_SHORT || class == MISS_NO_END) && !got->whole;
     uint64_t address = at < count ? expected[at].address : 0;
     bool exact = at < count && expected[at].exact;
     struct miss_site *s = find_site(misses, address, (uint8_t)class, exact);

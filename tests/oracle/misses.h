@@ -29,6 +29,7 @@ struct misses {
     struct miss_site *site;
     size_t count;
     uint64_t total, lost; /* lost: at sites beyond the limit */
+    uint64_t gave_up; /* of total: all frames are right, and the walk says that more are missing */
     struct miss_deferred *deferred;
     size_t deferred_count;
     uint64_t ahead; /* instructions whose answer was the stack that a jump then led to */

@@ -5,26 +5,29 @@
  * the innermost to the outermost, and the knowledge that it is the outermost.
  *
  *     fw_oracle [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] [--entry 1]
- *               [--seconds N] -- PROGRAM ARG...
+ *               [--macho SYMBOL] [--seconds N] -- PROGRAM ARG...
  *
- * With --entry 1 the dynamic loader's start is not looked at.
+ * With --entry 1 the dynamic loader's start is not looked at. With --macho, PROGRAM is a loader of
+ * Mach-O programs, and SYMBOL its function whose first argument is where such a program begins: it
+ * is followed from there on, instructions of Mach-O files are compared, and the loader's own frames
+ * do not count, as if it were a kernel.
+ *
  * Exit status: 0, 1 when the share is below PERCENT or the decoder missed a written register, 2 for
- * wrong usage, 77 when programs cannot be traced here. x86_64 programs of one thread; what other
- * threads and children do is not looked at.
+ * wrong usage, 77 when programs cannot be traced here. x86_64 programs, and aarch64 ones under
+ * qemu-aarch64, of one thread; what other threads and children do is not looked at.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "oracle/machine.h"
 #include "oracle/misses.h"
 #include "oracle/peer.h"
 #include "oracle/process_images.h"
 #include "oracle/shadow.h"
-#include "oracle/tracee.h"
 #include "unwind/rule.h"
 #include "unwind/walk.h"
 
@@ -35,12 +38,13 @@ struct settings {
     size_t sites;
     double least, seconds;
     bool entry;
+    const char *macho; /* symbol, or NULL */
     char **program;
 };
 
 struct oracle {
     struct settings settings;
-    struct tracee tracee;
+    struct machine *machine;
     struct process_images images;
     struct shadows shadows;
     struct rule_cache cache;
@@ -54,127 +58,85 @@ struct oracle {
     uint8_t *exact;
 
     bool between_stacks; /* frames were left or replaced, and the jump that follows is not done */
+    bool left;           /* they were left: the next return is such a jump, too */
+    size_t adopted;      /* frames that stood when the Mach-O program began */
     uint64_t instructions, compared, undefined, repeated;
     size_t deepest;
-    uint64_t undecoded; /* instructions that changed registers which the decoder does not name */
     struct misses misses, peer_misses;
 };
 
 /* ------------------------------------------------------------------ the true stack */
 
-static bool loads_sp(const struct x86_insn *insn)
+/* The true stack; of the loader of Mach-O files, only the frames that its programs see. */
+static size_t true_stack(struct oracle *o)
 {
-    if (insn->kind == X86_MOV || insn->kind == X86_LOAD || insn->kind == X86_POP)
-        return insn->reg == X86_SP;
-    return insn->kind == X86_LEA && insn->reg == X86_SP && insn->base != X86_SP;
+    size_t kept = 0;
+    size_t count = shadow_frames(&o->shadows, o->machine->pc, o->expected, MAX_FRAMES);
+    for (size_t i = 0; i < count; i++) {
+        const struct shadow_frame *frame = &o->expected[i];
+        if (!o->settings.macho ||
+            process_images_is_macho(&o->images, frame->address - !frame->exact))
+            o->expected[kept++] = *frame;
+    }
+    return kept;
 }
 
 /* On a new stack somebody has put a return address for the first function. */
 static void adopt_first_return(struct oracle *o)
 {
-    uint64_t ra;
-    if (shadow_is_fresh(&o->shadows) &&
-        tracee_read(&o->tracee, o->tracee.regs.rsp, &ra, sizeof ra) &&
+    uint64_t slot, ra;
+    if (shadow_is_fresh(&o->shadows) && o->machine->kind->first_return(o->machine, &slot, &ra) &&
         process_images_is_code(&o->images, ra))
-        shadow_call(&o->shadows, o->tracee.regs.rsp, ra);
+        shadow_call(&o->shadows, slot, ra);
 }
 
-static void follow(struct oracle *o, const struct code *code, const struct user_regs_struct *before)
+static bool returns(struct oracle *o, const struct machine_step *step)
 {
-    const struct x86_insn *insn = &code->insn;
-    const struct user_regs_struct *now = &o->tracee.regs;
+    /* Where the slot holds no address, it is the address that tells a return from a jump. */
+    if (!o->machine->kind->ra_in_slots && shadow_innermost(&o->shadows) != step->ra)
+        return false;
+    return shadow_return(&o->shadows, step->slot);
+}
+
+static void follow(struct oracle *o, const struct machine_step *step)
+{
     bool arrived = false; /* where a jump between stacks leads */
-    switch (insn->kind) {
-    case X86_CALL:
-    case X86_CALL_INDIRECT:
-        if (insn->kind == X86_CALL_INDIRECT || insn->target != 0)
-            shadow_call(&o->shadows, before->rsp - 8, code->pc + insn->length);
-        break;
-    case X86_RET: arrived = !shadow_return(&o->shadows, before->rsp); break;
-    case X86_JUMP_INDIRECT: arrived = !insn->fixed; break;
-    case X86_SYSCALL:
-        if (before->rax == 15) /* rt_sigreturn */
-            shadow_sigreturn(&o->shadows, now->rsp);
-        break;
+    uint64_t sp = o->machine->sp;
+    switch (step->flow) {
+    case MACHINE_CALL: shadow_call(&o->shadows, step->slot, step->ra); break;
+    case MACHINE_RETURN: arrived = !returns(o, step); break;
+    case MACHINE_JUMP: arrived = true; break;
+    case MACHINE_SIGRETURN: shadow_sigreturn(&o->shadows, sp); break;
     default: break;
     }
+    arrived |= o->left && step->flow == MACHINE_RETURN;
     if (arrived && o->between_stacks) {
         adopt_first_return(o);
-        o->between_stacks = false;
-        size_t count = shadow_frames(&o->shadows, now->rip, o->expected, MAX_FRAMES);
+        o->between_stacks = o->left = false;
+        size_t count = true_stack(o);
         misses_settle(&o->misses, &o->images, o->expected, count);
         misses_settle(&o->peer_misses, &o->images, o->expected, count);
     }
-    if (loads_sp(insn) && now->rsp != before->rsp)
-        o->between_stacks |= shadow_jumped(&o->shadows, before->rsp, now->rsp);
-    else if (now->rsp > before->rsp && insn->kind != X86_SYSCALL)
-        shadow_moved(&o->shadows, now->rsp);
-}
-
-static void follow_signal(struct oracle *o)
-{
-    enum { CONTEXT_PC = 8 + 40 + 128, CONTEXT_SP = 8 + 40 + 120 };
-    uint64_t sp = o->tracee.regs.rsp, trampoline = 0, pc = 0, old_sp = 0;
-    tracee_read(&o->tracee, sp, &trampoline, sizeof trampoline);
-    tracee_read(&o->tracee, sp + CONTEXT_PC, &pc, sizeof pc);
-    tracee_read(&o->tracee, sp + CONTEXT_SP, &old_sp, sizeof old_sp);
-    shadow_signal(&o->shadows, sp, trampoline, pc, old_sp);
-}
-
-/* General registers that the decoder says `insn` may change. */
-static unsigned may_change(const struct x86_insn *insn)
-{
-    unsigned mask = insn->writes;
-    switch (insn->kind) {
-    case X86_POP: mask |= 1u << X86_SP; /* fallthrough */
-    case X86_MOV:
-    case X86_LOAD:
-    case X86_LEA:
-    case X86_ADD: return insn->reg == X86_NO_REG ? mask : mask | 1u << insn->reg;
-    case X86_ENTER:
-    case X86_LEAVE: return mask | 1u << X86_SP | 1u << X86_BP;
-    case X86_PUSH:
-    case X86_CALL:
-    case X86_CALL_INDIRECT:
-    case X86_RET: return mask | 1u << X86_SP;
-    case X86_SYSCALL: return ~0u; /* rt_sigreturn */
-    default: return mask;
+    bool system = step->flow == MACHINE_SYSTEM || step->flow == MACHINE_SIGRETURN;
+    if (step->loads_sp && sp != step->old_sp) {
+        o->left |= shadow_jumped(&o->shadows, step->old_sp, sp);
+        o->between_stacks |= o->left;
+    } else if (sp > step->old_sp && !system) {
+        shadow_moved(&o->shadows, sp);
     }
 }
 
-static void check_decoder(struct oracle *o, const struct code *code,
-                          const struct user_regs_struct *before)
-{
-    unsigned allowed = may_change(&code->insn);
-    for (unsigned i = 0; i < 16; i++)
-        if (!(allowed >> i & 1) &&
-            tracee_register(before, i) != tracee_register(&o->tracee.regs, i)) {
-            if (o->undecoded++ == 0)
-                fprintf(stderr, "%#lx: register %u changed\n", (unsigned long)code->pc, i);
-            return;
-        }
-}
-
 /* ------------------------------------------------------------------ the walker's stack */
-
-static void set_regs(const struct user_regs_struct *from, struct regs *regs)
-{
-    static const uint8_t dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
-    *regs = (struct regs){{0}, 0};
-    for (unsigned i = 0; i < 16; i++)
-        regs_set(regs, dwarf[i], tracee_register(from, i));
-    regs_set(regs, arch_x86_64.pc, from->rip);
-}
 
 static struct walked walk(struct oracle *o)
 {
     struct memory memory;
     struct regs regs;
-    if (o->cache_changes != o->tracee.code_changes)
+    if (o->cache_changes != o->machine->code_changes)
         rule_cache_clear(&o->cache);
-    o->cache_changes = o->tracee.code_changes;
-    tracee_memory(&o->tracee, &memory);
-    set_regs(&o->tracee.regs, &regs);
+    o->cache_changes = o->machine->code_changes;
+    o->machine->kind->memory(o->machine, &memory);
+    o->machine->kind->registers(o->machine, &regs);
     struct walk_options options = {.exact_first = true};
     struct fw_stack stack = {.frames = o->frames, .capacity = MAX_FRAMES};
     walk_stack(&o->space, &memory, &regs, &options, &stack);
@@ -189,10 +151,12 @@ static struct walked walk(struct oracle *o)
 static bool correct_rewritten(struct oracle *o, size_t count)
 {
     bool any = false;
+    if (!o->machine->kind->ra_in_slots)
+        return false;
     for (size_t i = 1; i < count; i++) {
         uint64_t ra;
         struct shadow_frame *e = &o->expected[i];
-        if (e->slot && tracee_read(&o->tracee, e->slot, &ra, sizeof ra) && ra != e->address) {
+        if (e->slot && machine_read(o->machine, e->slot, &ra, sizeof ra) && ra != e->address) {
             shadow_rewrite(&o->shadows, e->slot, ra);
             e->address = ra;
             any = true;
@@ -203,7 +167,7 @@ static bool correct_rewritten(struct oracle *o, size_t count)
 
 static void compare(struct oracle *o)
 {
-    size_t at, count = shadow_frames(&o->shadows, o->tracee.regs.rip, o->expected, MAX_FRAMES);
+    size_t at, count = true_stack(o);
     if (count > o->deepest)
         o->deepest = count;
     struct walked got = walk(o);
@@ -244,6 +208,13 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+static bool is_of_interest(struct oracle *o)
+{
+    const struct settings *s = &o->settings;
+    return o->instructions >= s->skip && o->instructions % s->every == 0 &&
+           (!s->macho || !process_images_is_host(&o->images, o->machine->pc));
+}
+
 static void run(struct oracle *o)
 {
     const struct settings *s = &o->settings;
@@ -252,31 +223,31 @@ static void run(struct oracle *o)
     while (o->instructions < s->skip + s->max) {
         if (o->instructions % 1024 == 0 && seconds() > end)
             return;
-        const struct code *code = tracee_code(&o->tracee);
-        struct code copy = *code;
+        uint64_t pc = o->machine->pc;
         if (o->between_stacks) {
             o->undefined++;
-        } else if (copy.pc == last_pc && o->tracee.regs.rip == last_pc) {
+        } else if (pc == last_pc) {
             o->repeated++; /* the next turn of a repeated string instruction */
-        } else if (o->instructions >= s->skip && o->instructions % s->every == 0) {
-            if (o->peer && peer_changes != o->tracee.code_changes)
+        } else if (is_of_interest(o)) {
+            if (o->peer && peer_changes != o->machine->code_changes)
                 peer_flush(o->peer);
-            peer_changes = o->tracee.code_changes;
+            peer_changes = o->machine->code_changes;
             compare(o);
         }
-        last_pc = copy.pc;
-        struct user_regs_struct before = o->tracee.regs;
-        bool ran;
-        enum tracee_event event = tracee_step(&o->tracee, &copy, &ran);
-        if (event == TRACEE_ENDED)
+        last_pc = pc;
+        struct machine_step step;
+        o->machine->kind->step(o->machine, &step);
+        if (step.event == MACHINE_ENDED)
             return;
-        if (event == TRACEE_DELIVERED)
-            follow_signal(o);
-        if (ran) {
-            follow(o, &copy, &before);
-            check_decoder(o, &copy, &before);
+        const struct machine_signal *signal = &step.signal;
+        if (step.event == MACHINE_DELIVERED)
+            shadow_signal(&o->shadows, signal->slot, signal->trampoline, signal->pc, signal->sp);
+        if (step.ran) {
+            follow(o, &step);
             o->instructions++;
         }
+        if (o->shadows.stack[0].count < o->adopted)
+            return; /* the Mach-O program's main has returned */
     }
 }
 
@@ -289,20 +260,24 @@ static void report(struct oracle *o, double took)
 {
     misses_settle(&o->misses, &o->images, NULL, 0);
     misses_settle(&o->peer_misses, &o->images, NULL, 0);
-    printf("%s: %lu instructions, %lu compared, %lu exact: %.4f %%\n", o->settings.program[0],
-           (unsigned long)o->instructions, (unsigned long)o->compared,
-           (unsigned long)(o->compared - o->misses.total), share(o, &o->misses));
+    char **last = o->settings.program;
+    while (o->settings.macho && last[1])
+        last++; /* the loader's argument */
+    printf("%s: %lu instructions, %lu compared, %lu exact: %.4f %%, %lu gave up, %lu wrong\n",
+           *last, (unsigned long)o->instructions, (unsigned long)o->compared,
+           (unsigned long)(o->compared - o->misses.total), share(o, &o->misses),
+           (unsigned long)o->misses.gave_up, (unsigned long)(o->misses.total - o->misses.gave_up));
     printf("  deepest %zu frames, %lu stacks, %lu frames left without a return, %lu instructions "
            "between two stacks, %lu ahead of a jump, %.0f instructions/s\n",
            o->deepest, (unsigned long)o->shadows.count, (unsigned long)o->shadows.dropped,
            (unsigned long)o->undefined, (unsigned long)o->misses.ahead,
            (double)o->instructions / took);
-    if (o->undecoded)
+    if (o->machine->undecoded)
         printf("  %lu instructions changed registers that the decoder does not name\n",
-               (unsigned long)o->undecoded);
-    if (WIFSTOPPED(o->tracee.status)) {
+               (unsigned long)o->machine->undecoded);
+    if (WIFSTOPPED(o->machine->status) && !o->settings.macho) {
         char name[160];
-        process_images_name(&o->images, o->tracee.regs.rip, true, name, sizeof name);
+        process_images_name(&o->images, o->machine->pc, true, name, sizeof name);
         printf("  still running, in %s\n", name);
     }
     misses_print(&o->misses, stdout, o->settings.sites);
@@ -320,11 +295,12 @@ static bool prepare(struct oracle *o)
     o->frames = calloc(MAX_FRAMES, sizeof *o->frames);
     o->address = calloc(MAX_FRAMES, sizeof *o->address);
     o->exact = calloc(MAX_FRAMES, sizeof *o->exact);
-    o->images.tracee = &o->tracee;
-    o->space = (struct walk_space){.arch = &arch_x86_64,
+    o->images.machine = o->machine;
+    o->space = (struct walk_space){.arch = o->machine->kind->arch,
                                    .find_image = process_images_find,
                                    .context = &o->images,
                                    .cache = &o->cache,
+                                   .pac_mask = o->machine->kind->pac_mask,
                                    .is_code = process_images_is_code};
     return o->cache.slot && o->expected && o->frames && o->address && o->exact &&
            shadow_start(&o->shadows);
@@ -334,7 +310,6 @@ static void finish(struct oracle *o)
 {
     if (o->peer)
         peer_end(o->peer);
-    tracee_end(&o->tracee);
     process_images_free(&o->images);
     shadow_free(&o->shadows);
     misses_free(&o->misses);
@@ -344,6 +319,8 @@ static void finish(struct oracle *o)
     free(o->frames);
     free(o->address);
     free(o->exact);
+    if (o->machine)
+        o->machine->kind->end(o->machine);
 }
 
 static bool parse(int argc, char **argv, struct settings *s)
@@ -352,6 +329,10 @@ static bool parse(int argc, char **argv, struct settings *s)
     int i = 1;
     for (; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2) {
         char *end;
+        if (strcmp(argv[i], "--macho") == 0) {
+            s->macho = argv[i + 1];
+            continue;
+        }
         double value = strtod(argv[i + 1], &end);
         if (*end || value < 0)
             return false;
@@ -378,34 +359,88 @@ static bool parse(int argc, char **argv, struct settings *s)
     return true;
 }
 
+/* The frames that stand already, as the walker sees them. */
+static bool adopt_stack(struct oracle *o)
+{
+    struct memory memory;
+    struct regs regs;
+    const struct arch *arch = o->machine->kind->arch;
+    const uint64_t below = o->machine->kind->ra_in_slots ? arch->pointer_size : 0;
+    uint8_t method;
+    bool exact = true, signal_frame;
+    size_t count = 0;
+    enum unwind_status status;
+    o->machine->kind->memory(o->machine, &memory);
+    o->machine->kind->registers(o->machine, &regs);
+    while ((status = walk_step(&o->space, &memory, exact, &regs, &method, &signal_frame)) ==
+               UNWIND_OK &&
+           regs.r[arch->pc] != 0 && !signal_frame && count < MAX_FRAMES) {
+        o->expected[count++] =
+            (struct shadow_frame){regs.r[arch->pc], false, regs.r[arch->sp] - below};
+        exact = false;
+    }
+    for (size_t i = count; i-- > 0;)
+        shadow_call(&o->shadows, o->expected[i].slot, o->expected[i].address);
+    o->adopted = count;
+    return status == UNWIND_ROOT || (status == UNWIND_OK && regs.r[arch->pc] == 0);
+}
+
+static bool run_to_begin(struct oracle *o)
+{
+    const struct settings *s = &o->settings;
+    struct machine *machine = o->machine;
+    uint64_t start = machine_symbol(machine, s->program[0], s->macho);
+    if (!start || !machine->kind->run_to(machine, start)) {
+        fprintf(stderr, "%s: never at %s\n", s->program[0],
+                s->macho ? s->macho : "its entry point");
+        return false;
+    }
+    if (!s->macho)
+        return true;
+    if (!machine->kind->run_to(machine, machine->kind->argument(machine)) || !adopt_stack(o)) {
+        fprintf(stderr, "%s: the Mach-O program does not begin\n", s->program[0]);
+        return false;
+    }
+    return true;
+}
+
+/* 0, or an exit status. */
+static int begin(struct oracle *o)
+{
+    const struct settings *s = &o->settings;
+    int error = machine_start(&o->machine, s->program);
+    if (error == EPERM || error == ENOSYS) {
+        printf("skip: %s\n", error == EPERM ? "programs cannot be traced here" : "no qemu-aarch64");
+        return 77;
+    }
+    if (error || !prepare(o)) {
+        fprintf(stderr, "%s: %s\n", s->program[0], strerror(error ? error : ENOMEM));
+        return 2;
+    }
+    return (!s->entry && !s->macho) || run_to_begin(o) ? 0 : 2;
+}
+
 int main(int argc, char **argv)
 {
     struct oracle o = {0};
     if (!parse(argc, argv, &o.settings)) {
         fprintf(stderr,
                 "usage: %s [--skip N] [--max N] [--every N] [--sites N] [--least PERCENT] "
-                "[--entry 1] [--seconds N] -- PROGRAM ARG...\n",
+                "[--entry 1] [--macho SYMBOL] [--seconds N] -- PROGRAM ARG...\n",
                 argv[0]);
         return 2;
     }
-    int error = tracee_start(&o.tracee, o.settings.program);
-    if (error == EPERM) {
-        printf("skip: programs cannot be traced here\n");
-        return 77;
+    int status = begin(&o);
+    if (status == 0) {
+        if (peer_name)
+            o.peer = peer_start(o.machine->pid);
+        double start = seconds();
+        run(&o);
+        report(&o, seconds() - start);
+        bool good =
+            o.machine->undecoded == 0 && o.compared > 0 && share(&o, &o.misses) >= o.settings.least;
+        status = good ? 0 : 1;
     }
-    if (!error && o.settings.entry && !tracee_run_to_entry(&o.tracee))
-        error = ECHILD;
-    if (error || !prepare(&o)) {
-        fprintf(stderr, "%s: %s\n", o.settings.program[0], strerror(error ? error : ENOMEM));
-        tracee_end(&o.tracee);
-        return 2;
-    }
-    if (peer_name)
-        o.peer = peer_start(o.tracee.pid);
-    double start = seconds();
-    run(&o);
-    report(&o, seconds() - start);
-    bool good = o.undecoded == 0 && o.compared > 0 && share(&o, &o.misses) >= o.settings.least;
     finish(&o);
-    return good ? 0 : 1;
+    return status;
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct mapping {
     uint64_t lo, hi, offset;
@@ -37,8 +38,9 @@ static struct process_image *image_open(struct process_images *images, const str
         if (object_open(m->path, &image->object, &why) == FW_OK) {
             object_unwind_image(image->object, NULL, &image->unwind);
             image->unwind.bias = m->lo - m->offset - object_base(image->object);
+            image->macho = object_is_macho(image->object);
         }
-    } else if (object_open_image(tracee_read, images->tracee, m->lo, m->path, &image->object,
+    } else if (object_open_image(machine_read, images->machine, m->lo, m->path, &image->object,
                                  &why) == FW_OK) {
         object_unwind_image(image->object, NULL, &image->unwind);
         image->unwind.bias = m->lo - object_base(image->object);
@@ -78,12 +80,32 @@ static void add_mapping(struct process_images *images, const struct mapping *m)
         images->image[images->count++] = image;
 }
 
+/* An emulator maps its program's code without the right to execute it. */
+static bool has_code(const struct process_images *images, const char *mode, const struct mapping *m)
+{
+    struct object *object;
+    struct fw_failure why;
+    if (images->machine->kind->arch == &ARCH_NATIVE)
+        return mode[2] == 'x' && strcmp(m->path, "[vsyscall]") != 0;
+    if (m->path[0] != '/' || mode[0] != 'r' || object_open(m->path, &object, &why) != FW_OK)
+        return false;
+    bool found = false;
+    for (size_t i = 0; i < object_segment_count(object); i++) {
+        const struct object_segment *s = object_segment(object, i);
+        found |= s->executable && s->offset < m->offset + (m->hi - m->lo) &&
+                 m->offset < s->offset + s->file_size;
+    }
+    found = found && object_arch(object) == images->machine->kind->arch;
+    object_close(object);
+    return found;
+}
+
 static void reload(struct process_images *images)
 {
     char path[64], line[512];
-    images->changes = images->tracee->code_changes;
+    images->changes = images->machine->code_changes;
     images->last = NULL;
-    snprintf(path, sizeof path, "/proc/%d/maps", images->tracee->pid);
+    snprintf(path, sizeof path, "/proc/%d/maps", images->machine->pid);
     FILE *file = fopen(path, "re");
     if (!file)
         return;
@@ -96,17 +118,25 @@ static void reload(struct process_images *images)
         m.lo = lo;
         m.hi = hi;
         m.offset = offset;
-        if (fields < 4 || mode[2] != 'x' || strcmp(m.path, "[vsyscall]") == 0)
-            continue;
-        if (!is_known(images, &m))
+        if (fields >= 4 && has_code(images, mode, &m) && !is_known(images, &m))
             add_mapping(images, &m);
     }
     fclose(file);
 }
 
+static bool look_up(struct process_image *image, uint64_t address, bool exact,
+                    struct symbol_match *match)
+{
+    if (!image->symbols_tried)
+        image->symbols = symbols_build(image->object, NULL);
+    image->symbols_tried = true;
+    return image->symbols &&
+           symbols_lookup(image->symbols, address - image->unwind.bias - !exact, match);
+}
+
 static struct process_image *find(struct process_images *images, uint64_t address)
 {
-    if (images->changes != images->tracee->code_changes || images->count == 0)
+    if (images->changes != images->machine->code_changes || images->count == 0)
         reload(images);
     if (images->last && address - images->last->lo < images->last->hi - images->last->lo)
         return images->last;
@@ -131,6 +161,22 @@ bool process_images_is_code(void *context, uint64_t address)
     return find(context, address) != NULL;
 }
 
+bool process_images_is_macho(struct process_images *images, uint64_t address)
+{
+    struct process_image *image = find(images, address);
+    return image && image->macho;
+}
+
+bool process_images_is_host(struct process_images *images, uint64_t address)
+{
+    static const char prefix[] = "machhost_";
+    struct process_image *image = find(images, address);
+    struct symbol_match match;
+    return !image || !image->macho ||
+           (strcmp(image->name, "libSystem.dylib") == 0 && look_up(image, address, true, &match) &&
+            strncmp(match.name, prefix, sizeof prefix - 1) == 0);
+}
+
 void process_images_name(struct process_images *images, uint64_t address, bool exact, char *text,
                          size_t size)
 {
@@ -140,11 +186,8 @@ void process_images_name(struct process_images *images, uint64_t address, bool e
         snprintf(text, size, "%#lx", (unsigned long)address);
         return;
     }
-    if (!image->symbols_tried)
-        image->symbols = symbols_build(image->object, NULL);
-    image->symbols_tried = true;
     uint64_t vaddr = address - image->unwind.bias;
-    if (image->symbols && symbols_lookup(image->symbols, vaddr - !exact, &match))
+    if (look_up(image, address, exact, &match))
         snprintf(text, size, "%s+%#lx %s%s+%#lx", image->name, (unsigned long)vaddr, match.name,
                  match.plt ? "@plt" : "", (unsigned long)(vaddr - match.vaddr));
     else

@@ -71,6 +71,12 @@ bool shadow_return(struct shadows *shadows, uint64_t slot)
     return !rewritten;
 }
 
+uint64_t shadow_innermost(const struct shadows *shadows)
+{
+    const struct shadow *s = &shadows->stack[shadows->current];
+    return s->count ? s->entry[s->count - 1].ra : 0;
+}
+
 void shadow_signal(struct shadows *shadows, uint64_t slot, uint64_t ra, uint64_t pc, uint64_t sp)
 {
     push(shadows,

@@ -20,7 +20,7 @@ enum shadow_kind {
 };
 
 struct shadow_entry {
-    uint64_t slot; /* where the return address lies */
+    uint64_t slot; /* where the return address lies; with a link register, sp at the call */
     uint64_t ra;
     uint64_t pc, sp; /* SHADOW_SIGNAL: what was interrupted */
     uint8_t kind;
@@ -49,6 +49,8 @@ void shadow_call(struct shadows *shadows, uint64_t slot, uint64_t ra);
  * from, but a jump. */
 bool shadow_return(struct shadows *shadows, uint64_t slot);
 void shadow_signal(struct shadows *shadows, uint64_t slot, uint64_t ra, uint64_t pc, uint64_t sp);
+/* Where the innermost call returns to; 0 when there is none. */
+uint64_t shadow_innermost(const struct shadows *shadows);
 /* rt_sigreturn put the interrupted registers back. */
 void shadow_sigreturn(struct shadows *shadows, uint64_t sp);
 /* sp was moved to `sp`, outwards on the same stack as far as is known. */

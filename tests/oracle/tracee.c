@@ -3,13 +3,10 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/auxv.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,13 +35,6 @@ uint64_t tracee_register(const struct user_regs_struct *r, unsigned number)
     }
 }
 
-bool tracee_read(void *context, uint64_t address, void *to, size_t size)
-{
-    const struct tracee *tracee = context;
-    struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
-    return process_vm_readv(tracee->pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
 static void run_child(char **argv)
 {
     personality(ADDR_NO_RANDOMIZE);
@@ -56,18 +46,19 @@ static void run_child(char **argv)
 
 int tracee_start(struct tracee *tracee, char **argv)
 {
-    *tracee = (struct tracee){0};
-    tracee->pid = fork();
-    if (tracee->pid < 0)
+    tracee->machine.pid = fork();
+    if (tracee->machine.pid < 0)
         return errno;
-    if (tracee->pid == 0)
+    if (tracee->machine.pid == 0)
         run_child(argv);
-    if (waitpid(tracee->pid, &tracee->status, 0) < 0)
+    if (waitpid(tracee->machine.pid, &tracee->machine.status, 0) < 0)
         return errno;
-    if (!WIFSTOPPED(tracee->status))
-        return WIFEXITED(tracee->status) && WEXITSTATUS(tracee->status) == 127 ? ENOENT : EPERM;
-    if (ptrace(PTRACE_SETOPTIONS, tracee->pid, NULL, PTRACE_O_EXITKILL) != 0 ||
-        ptrace(PTRACE_GETREGS, tracee->pid, NULL, &tracee->regs) != 0)
+    if (!WIFSTOPPED(tracee->machine.status))
+        return WIFEXITED(tracee->machine.status) && WEXITSTATUS(tracee->machine.status) == 127
+                   ? ENOENT
+                   : EPERM;
+    if (ptrace(PTRACE_SETOPTIONS, tracee->machine.pid, NULL, PTRACE_O_EXITKILL) != 0 ||
+        ptrace(PTRACE_GETREGS, tracee->machine.pid, NULL, &tracee->regs) != 0)
         return errno;
     /* Arguments and environment lie above the first sp: one page of them is enough for a walker
      * that looks too far. */
@@ -79,45 +70,33 @@ int tracee_start(struct tracee *tracee, char **argv)
     return tracee->mirror && tracee->fresh && tracee->cache ? 0 : ENOMEM;
 }
 
-static uint64_t entry_point(pid_t pid)
-{
-    char path[64];
-    uint64_t pair[2], entry = 0;
-    snprintf(path, sizeof path, "/proc/%d/auxv", pid);
-    FILE *file = fopen(path, "re");
-    while (file && fread(pair, sizeof pair, 1, file) == 1)
-        if (pair[0] == AT_ENTRY)
-            entry = pair[1];
-    if (file)
-        fclose(file);
-    return entry;
-}
-
 static bool poke(const struct tracee *tracee, uint64_t address, uint64_t word)
 {
-    return ptrace(PTRACE_POKETEXT, tracee->pid, (void *)(uintptr_t)address,
+    return ptrace(PTRACE_POKETEXT, tracee->machine.pid, (void *)(uintptr_t)address,
                   (void *)(uintptr_t)word) == 0;
 }
 
-bool tracee_run_to_entry(struct tracee *tracee)
+bool tracee_run_to(struct tracee *tracee, uint64_t address)
 {
-    uint64_t word, entry = entry_point(tracee->pid);
-    if (!tracee_read(tracee, entry, &word, sizeof word) ||
-        !poke(tracee, entry, (word & ~(uint64_t)0xff) | 0xcc) ||
-        ptrace(PTRACE_CONT, tracee->pid, NULL, NULL) != 0 ||
-        waitpid(tracee->pid, &tracee->status, 0) < 0 || !WIFSTOPPED(tracee->status) ||
-        WSTOPSIG(tracee->status) != SIGTRAP || !poke(tracee, entry, word) ||
-        ptrace(PTRACE_GETREGS, tracee->pid, NULL, &tracee->regs) != 0)
+    uint64_t word;
+    if (!machine_read(tracee, address, &word, sizeof word) ||
+        !poke(tracee, address, (word & ~(uint64_t)0xff) | 0xcc) ||
+        ptrace(PTRACE_CONT, tracee->machine.pid, NULL, NULL) != 0 ||
+        waitpid(tracee->machine.pid, &tracee->machine.status, 0) < 0 ||
+        !WIFSTOPPED(tracee->machine.status) || WSTOPSIG(tracee->machine.status) != SIGTRAP ||
+        !poke(tracee, address, word) ||
+        ptrace(PTRACE_GETREGS, tracee->machine.pid, NULL, &tracee->regs) != 0)
         return false;
-    tracee->regs.rip = entry;
-    return ptrace(PTRACE_SETREGS, tracee->pid, NULL, &tracee->regs) == 0;
+    tracee->regs.rip = address;
+    return ptrace(PTRACE_SETREGS, tracee->machine.pid, NULL, &tracee->regs) == 0;
 }
 
 void tracee_end(struct tracee *tracee)
 {
-    if (tracee->pid > 0 && !WIFEXITED(tracee->status) && !WIFSIGNALED(tracee->status)) {
-        kill(tracee->pid, SIGKILL);
-        waitpid(tracee->pid, &tracee->status, 0);
+    if (tracee->machine.pid > 0 && !WIFEXITED(tracee->machine.status) &&
+        !WIFSIGNALED(tracee->machine.status)) {
+        kill(tracee->machine.pid, SIGKILL);
+        waitpid(tracee->machine.pid, &tracee->machine.status, 0);
     }
     free(tracee->mirror);
     free(tracee->fresh);
@@ -173,7 +152,7 @@ const struct code *tracee_code(struct tracee *tracee)
         return code;
     *code = (struct code){.pc = pc};
     size_t size = sizeof code->bytes;
-    while (size && !tracee_read(tracee, pc, code->bytes, size))
+    while (size && !machine_read(tracee, pc, code->bytes, size))
         size--;
     code->known = x86_decode(reader_over(code->bytes, size), true, &code->insn);
     classify(code);
@@ -184,7 +163,7 @@ static void forget_code(struct tracee *tracee)
 {
     for (size_t i = 0; i < CODE_SLOTS; i++)
         tracee->cache[i].pc = 0;
-    tracee->code_changes++;
+    tracee->machine.code_changes++;
 }
 
 /* ------------------------------------------------------------------ the mirror */
@@ -217,7 +196,7 @@ static void mirror_read_again(struct tracee *tracee, uint64_t address)
             mirror_forget(tracee);
         return;
     }
-    if (!tracee_read(tracee, address, tracee->mirror + (address - tracee->stack_lo), SMALL_WRITE))
+    if (!machine_read(tracee, address, tracee->mirror + (address - tracee->stack_lo), SMALL_WRITE))
         mirror_forget(tracee);
 }
 
@@ -265,8 +244,8 @@ static bool mirror_refresh(struct tracee *tracee, uint64_t lo)
         while (run < end && !tracee->fresh[run])
             run++;
         size_t offset = page * TRACEE_PAGE;
-        if (run > page && !tracee_read(tracee, tracee->stack_lo + offset, tracee->mirror + offset,
-                                       (run - page) * TRACEE_PAGE))
+        if (run > page && !machine_read(tracee, tracee->stack_lo + offset, tracee->mirror + offset,
+                                        (run - page) * TRACEE_PAGE))
             return false;
         memset(tracee->fresh + page, 1, run - page);
         page = run > page ? run : page + 1;
@@ -276,7 +255,7 @@ static bool mirror_refresh(struct tracee *tracee, uint64_t lo)
 
 void tracee_memory(struct tracee *tracee, struct memory *memory)
 {
-    *memory = (struct memory){.slow = tracee_read, .context = tracee};
+    *memory = (struct memory){.slow = machine_read, .context = tracee};
     uint64_t sp = tracee->regs.rsp;
     if (sp < tracee->stack_lo || sp >= tracee->stack_hi)
         return;
@@ -305,25 +284,27 @@ static bool handler_entered(struct tracee *tracee, const struct user_regs_struct
     enum { CONTEXT = 8, CONTEXT_SP = 40 + 120 };
     uint64_t sp;
     return tracee->regs.rsp != before->rsp &&
-           tracee_read(tracee, tracee->regs.rsp + CONTEXT + CONTEXT_SP, &sp, sizeof sp) &&
+           machine_read(tracee, tracee->regs.rsp + CONTEXT + CONTEXT_SP, &sp, sizeof sp) &&
            sp == before->rsp && tracee->regs.rdi == (unsigned)tracee->signal;
 }
 
-enum tracee_event tracee_step(struct tracee *tracee, const struct code *code, bool *ran)
+enum machine_event tracee_step(struct tracee *tracee, const struct code *code, bool *ran)
 {
     struct user_regs_struct before = tracee->regs;
     *ran = false;
-    if (ptrace(PTRACE_SINGLESTEP, tracee->pid, NULL, (void *)(uintptr_t)tracee->signal) != 0 ||
-        waitpid(tracee->pid, &tracee->status, 0) < 0 || !WIFSTOPPED(tracee->status))
-        return TRACEE_ENDED;
-    if (ptrace(PTRACE_GETREGS, tracee->pid, NULL, &tracee->regs) != 0)
-        return TRACEE_ENDED;
-    int stopped_by = WSTOPSIG(tracee->status);
+    if (ptrace(PTRACE_SINGLESTEP, tracee->machine.pid, NULL, (void *)(uintptr_t)tracee->signal) !=
+            0 ||
+        waitpid(tracee->machine.pid, &tracee->machine.status, 0) < 0 ||
+        !WIFSTOPPED(tracee->machine.status))
+        return MACHINE_ENDED;
+    if (ptrace(PTRACE_GETREGS, tracee->machine.pid, NULL, &tracee->regs) != 0)
+        return MACHINE_ENDED;
+    int stopped_by = WSTOPSIG(tracee->machine.status);
     bool entered = tracee->signal && handler_entered(tracee, &before);
     tracee->signal = stopped_by == SIGTRAP ? 0 : stopped_by;
     if (entered) {
         mirror_forget(tracee);
-        return TRACEE_DELIVERED;
+        return MACHINE_DELIVERED;
     }
     *ran = stopped_by == SIGTRAP || tracee->regs.rip != before.rip;
     if (*ran) {
@@ -331,5 +312,5 @@ enum tracee_event tracee_step(struct tracee *tracee, const struct code *code, bo
         if (changes_code(code, &before))
             forget_code(tracee);
     }
-    return stopped_by == SIGTRAP ? TRACEE_STEPPED : TRACEE_SIGNALLED;
+    return stopped_by == SIGTRAP ? MACHINE_STEPPED : MACHINE_SIGNALLED;
 }

@@ -216,7 +216,14 @@ static void stripped_plugins(void **state)
     static const struct {
         const char *path;
         bool local;
-    } plugins[] = {{PLUGIN, true}, {PLUGIN_S, true}, {PLUGIN_X, false}, {PLUGIN_NONE, false}};
+    } plugins[] = {
+        {PLUGIN, true},
+        {PLUGIN_S, true},
+        {PLUGIN_X, false},
+#ifdef PLUGIN_NONE
+        {PLUGIN_NONE, false},
+#endif
+    };
     for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++) {
         struct plugin p = load_stripped(plugins[i].path);
         struct fw_names *names;

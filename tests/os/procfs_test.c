@@ -35,8 +35,9 @@ static void stat_of_a_thread(void **state)
                                   &stat));
     assert_true(stat.kernel);
     assert_int_equal(stat.state, 'D');
-    assert_true(procfs_parse_stat(
-        "42 (a name that is far longer than any the kernel keeps) S" AFTER_NAME, &stat));
+    assert_true(procfs_parse_stat("42 (a name that is far longer than any that the kernel keeps of "
+                                  "a thread or of a worker) S" AFTER_NAME,
+                                  &stat));
     assert_int_equal(strlen(stat.name), FW_THREAD_NAME_SIZE - 1);
     static const char *const broken[] = {
         "",          "42",         "42 (name",    "42 )name( S 1",

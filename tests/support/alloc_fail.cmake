@@ -10,6 +10,9 @@ function(fw_alloc_test name)
 endfunction()
 
 fw_alloc_test(names_memory capture/names_memory_test.c)
+fw_alloc_test(object_loaded_memory object/loaded_memory_test.c)
+target_compile_definitions(test_object_loaded_memory PRIVATE
+  LOADED_IMAGE="${PROJECT_SOURCE_DIR}/fuzz/corpus/macho_loaded/flat64")
 fw_alloc_test(text_memory capture/text_memory_test.c)
 if(TARGET framewalk_codecs)
   fw_alloc_test(process_memory capture/process_memory_test.c capture/target.c)

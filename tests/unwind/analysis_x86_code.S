@@ -273,7 +273,7 @@ end pops_more
 function dies
     at SP, 8, SAME, SAME, 2
     push %rbx
-    at SP, 16, SAME, SAME, 2
+    at SP, 16, SAME, -16, 2
     xor %ebx, %ebx
     at SP, 16, SAME, -16, 2
     call abort_now

@@ -104,8 +104,10 @@ static unsigned register_named(const struct arch *arch, const char *name)
     char lower[16] = "";
     for (size_t i = 0; name[i] && i + 1 < sizeof lower; i++)
         lower[i] = (char)tolower((unsigned char)name[i]);
+    if (arch->id == ARCH_AARCH64 && strcmp(lower, "wsp") == 0)
+        return arch->sp;
     if (arch->id == ARCH_AARCH64 && lower[0] == 'w')
-        memmove(lower, strcmp(lower, "wsp") == 0 ? "sp" : (lower[0] = 'x', lower), 15);
+        lower[0] = 'x';
     /* llvm-dwarfdump does not know that .eh_frame has its own numbers of these two here. */
     if (arch->id == ARCH_I386 && (strcmp(lower, "esp") == 0 || strcmp(lower, "ebp") == 0))
         return strcmp(lower, "esp") == 0 ? arch->fp : arch->sp;

@@ -89,22 +89,47 @@ static bool is_branch_arm64(uint32_t word)
            (word & 0x7c000000) == 0x34000000 || (word & 0xfe000000) == 0xd6000000;
 }
 
-/* Until x29 is set up, and once x29 and x30 were reloaded, nothing can be found through x29. */
+/* How far an instruction moves sp down: sub sp, sp, #n; stp, str with [sp, #-n]!. */
+static int64_t sp_down_arm64(uint32_t word)
+{
+    if ((word & 0xff8003ff) == 0xd10003ff)
+        return (int64_t)(word >> 10 & 0xfff) << (word >> 22 & 1 ? 12 : 0);
+    if ((word & 0xbfc003e0) == 0xa98003e0 || (word & 0xffc003e0) == 0x6d8003e0)
+        return -((int64_t)((uint64_t)word << 42) >> 57) * 8;
+    if ((word & 0xffe00fe0) == 0xf8000fe0)
+        return -((int64_t)((uint64_t)word << 43) >> 55);
+    return 0;
+}
+
+/* add sp, sp, #n; ldp, ldr with [sp], #n. */
+static bool sp_up_arm64(uint32_t word)
+{
+    return (word & 0xff8003ff) == 0x910003ff || (word & 0xbfc003e0) == 0xa8c003e0 ||
+           (word & 0xffc003e0) == 0x6cc003e0 || (word & 0xffe00fe0) == 0xf84007e0;
+}
+
+/* Until x29 is set up, and once x29 and x30 were reloaded, nothing can be found through x29. Up to
+ * the first branch or the epilogue, sp is where the instructions before have put it. */
 static void check_arm64(const struct unwind_image *image, uint64_t lo, uint64_t hi,
                         struct tally *tally)
 {
-    bool prologue = true, epilogue = false;
+    bool prologue = true, epilogue = false, straight = true;
+    int64_t cfa = 0;
     for (uint64_t at = lo; at < hi; at += 4) {
         const uint32_t word = word_at(image, at);
         struct unwind_row row;
         tally->prologue += prologue;
         tally->epilogue += epilogue;
+        if (straight && row_at(image, at, true, &row) && row.cfa_reg == 31 && row.cfa_offset != cfa)
+            tally->wrong++;
+        cfa += sp_down_arm64(word);
+        straight = straight && !sp_up_arm64(word);
         if ((prologue || epilogue) && row_at(image, at, true, &row) && row.cfa_reg == 29)
             tally->wrong++;
         if ((word & 0xffc003ff) == 0x910003fd) /* add x29, sp, #n */
             prologue = false;
         if (is_branch_arm64(word))
-            prologue = epilogue = false;
+            prologue = epilogue = straight = false;
         if ((word & 0xfe407fff) == 0xa8407bfd) /* ldp x29, x30, [sp...] */
             epilogue = true;
     }
@@ -116,20 +141,20 @@ static bool decode_at(const struct unwind_image *image, uint64_t at, struct x86_
     return !r.failed && x86_decode(r, true, insn);
 }
 
-static bool cfa_is(const struct unwind_image *image, uint64_t at, int64_t cfa)
+static bool cfa_is(const struct unwind_image *image, uint64_t at, bool body, int64_t cfa)
 {
     struct unwind_row row;
     bool found = row_at(image, at, true, &row);
     /* In the body of a function with a frame pointer either register will do. */
-    if (found && (row.cfa_reg != 7 || row.cfa_offset == cfa))
+    if (found && ((body && row.cfa_reg == 6) || (row.cfa_reg == 7 && row.cfa_offset == cfa)))
         return true;
     print_error("%#llx: CFA is sp + %lld, found %d r%u%+lld\n", (unsigned long long)at,
                 (long long)cfa, found, row.cfa_reg, (long long)row.cfa_offset);
     return false;
 }
 
-/* From the start: pushes and `sub` up to the first branch. From each pop on: pops and `add` down to
- * the return. */
+/* From the start: pushes and `sub` up to the first branch. From the first pop on: pops down to the
+ * return, or the jump that leaves. */
 static void check_x86_64(const struct unwind_image *image, uint64_t lo, uint64_t hi,
                          struct tally *tally)
 {
@@ -137,7 +162,7 @@ static void check_x86_64(const struct unwind_image *image, uint64_t lo, uint64_t
     int64_t cfa = 8;
     for (uint64_t at = lo; at < hi && decode_at(image, at, &insn); at += insn.length) {
         tally->prologue++;
-        tally->wrong += !cfa_is(image, at, cfa);
+        tally->wrong += !cfa_is(image, at, at > lo, cfa);
         if (insn.kind == X86_PUSH)
             cfa += 8;
         else if (insn.kind == X86_ADD && insn.reg == X86_SP)
@@ -145,17 +170,22 @@ static void check_x86_64(const struct unwind_image *image, uint64_t lo, uint64_t
         else if (insn.kind >= X86_CALL || (insn.writes >> X86_SP & 1) || insn.kind == X86_POP)
             break;
     }
-    uint64_t pops[16], count = 0;
+    enum { MOST = 16 };
+    uint64_t places[MOST + 1], count = 0;
     for (uint64_t at = lo; at < hi && decode_at(image, at, &insn); at += insn.length) {
-        bool pop = insn.kind == X86_POP;
-        if (insn.kind == X86_RET && count)
-            for (uint64_t i = 0; i < count; i++) {
-                tally->epilogue++;
-                tally->wrong += !cfa_is(image, pops[i], 8 * (int64_t)(count - i) + 8);
-            }
-        count = pop && count < 16 ? count : 0;
-        if (pop)
-            pops[count++] = at;
+        uint64_t target = at + insn.length + (uint64_t)insn.target;
+        bool leaves = insn.kind == X86_RET || insn.kind == X86_JUMP_INDIRECT ||
+                      (insn.kind == X86_JUMP && (target < lo || target >= hi));
+        if (insn.kind == X86_POP && count < MOST) {
+            places[count++] = at;
+            continue;
+        }
+        places[count] = at;
+        for (uint64_t i = 0; leaves && count && i <= count; i++) {
+            tally->epilogue++;
+            tally->wrong += !cfa_is(image, places[i], i == 0, 8 * (int64_t)(count - i) + 8);
+        }
+        count = 0;
     }
 }
 
@@ -182,6 +212,36 @@ static void prologues_and_epilogues(void **state)
                       tally.prologue, tally.epilogue, tally.wrong);
         assert_int_equal(tally.wrong, 0);
         assert_true(tally.prologue > list[i].prologue && tally.epilogue > list[i].epilogue);
+        object_close(object);
+    }
+}
+
+static const char *const *linked; /* compact_program.c, compiled in several ways and linked */
+
+static void prologues_and_epilogues_of_linked(void **state)
+{
+    (void)state;
+    if (!*linked) {
+        print_message("skip: no linker for Apple's targets\n");
+        skip();
+    }
+    for (const char *const *file = linked; *file; file++) {
+        struct unwind_image image;
+        struct tally tally = {0};
+        struct object *object;
+        assert_int_equal(object_open(*file, &object, NULL), FW_OK);
+        object_unwind_image(object, NULL, &image);
+        each_function(&image, image.arch->id == ARCH_X86_64 ? check_x86_64 : check_arm64, &tally);
+        print_message("%s: %lu places in prologues, %lu in epilogues, %lu wrong\n",
+                      strrchr(*file, '/') + 1, tally.prologue, tally.epilogue, tally.wrong);
+        assert_int_equal(tally.wrong, 0);
+        assert_true(tally.prologue > 50 && tally.epilogue > 5);
+        assert_non_null(image.plt[0].data);
+        for (uint64_t at = 0; at < image.plt[0].size; at += image.arch->id == ARCH_X86_64 ? 6 : 4) {
+            struct unwind_row row;
+            assert_true(row_at(&image, image.plt[0].vaddr + at, true, &row));
+            assert_int_equal(row.cfa_offset, image.arch->id == ARCH_X86_64 ? 8 : 0);
+        }
         object_close(object);
     }
 }
@@ -593,10 +653,13 @@ static void numbers_of_i386(void **state)
     assert_true(row.cfa_reg == arch_i386.fp);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    linked = (const char *const *)argv + 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prologues_and_epilogues),
+        cmocka_unit_test(prologues_and_epilogues_of_linked),
         cmocka_unit_test(places),
         cmocka_unit_test(other_stubs),
         cmocka_unit_test(no_information_innermost),

@@ -128,6 +128,9 @@ int run_main(void *function, int argc, char **argv, char **envp, const char **ap
 
 uint64_t callback(void *function, uint64_t a, uint64_t b, uint64_t c)
 {
+    static _Atomic(void *) trampoline; /* looked up once: sorting calls back often */
+    if (!trampoline)
+        trampoline = system_symbol("_machhost_callback");
     struct callout out = {
         .function = function,
         .arguments = {a, b, c},
@@ -137,7 +140,7 @@ uint64_t callback(void *function, uint64_t a, uint64_t b, uint64_t c)
 #else
         .ra = machhost_record.lr,
 #endif
-        .trampoline = system_symbol("_machhost_callback"),
+        .trampoline = trampoline,
         .saved = machhost_record,
     };
     return machhost_callout(&out);

@@ -11,7 +11,7 @@ kern_return_t vm_region_64(vm_map_read_t task, vm_address_t *address, vm_size_t 
                            vm_region_flavor_t flavor, vm_region_info_t info,
                            mach_msg_type_number_t *count, mach_port_t *object_name);
 kern_return_t vm_region_recurse_64(vm_map_read_t task, vm_address_t *address, vm_size_t *size,
-                                   natural_t *depth, vm_region_recurse_info_t info,
+                                   natural_t *nesting_depth, vm_region_recurse_info_t info,
                                    mach_msg_type_number_t *count);
 #if !defined(__LP64__)
 kern_return_t vm_region(vm_map_read_t task, vm_address_t *address, vm_size_t *size,

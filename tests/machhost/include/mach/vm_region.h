@@ -43,6 +43,7 @@ struct vm_region_basic_info {
 typedef struct vm_region_basic_info vm_region_basic_info_data_t;
 #define VM_REGION_BASIC_INFO_COUNT                                                                 \
     ((mach_msg_type_number_t)(sizeof(vm_region_basic_info_data_t) / sizeof(int)))
+/* The short form of what vm_region_recurse_64 answers. */
 struct vm_region_submap_short_info_64 {
     vm_prot_t protection;
     vm_prot_t max_protection;
