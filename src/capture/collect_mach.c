@@ -3,8 +3,8 @@
  *
  * A round stops one thread, or with `at_once` all of them, and walks what was copied. A walk that
  * runs off its copy names the address that it missed; another round then copies more of that stack,
- * or the stack under a signal handler's. With `at_once` it copies all threads again, so that all
- * stacks are of one moment.
+ * or the thread's own when it is on another one (a signal handler's) or out of stack. With
+ * `at_once` it copies all threads again, so that all stacks are of one moment.
  *
  * Invariant: a walk reads copies only. The stack itself has changed by then, so what was not copied
  * is not there.
