@@ -147,7 +147,7 @@ static void a_reader_is_waited_for(void **state)
 }
 
 /* Images whose memory says whether they are there. */
-enum { IMAGES = 8, READERS = 3, ROUNDS = 300 };
+enum { IMAGES = 8, READERS = 3, ROUNDS = 100 };
 
 struct scene {
     struct image_tables tables;

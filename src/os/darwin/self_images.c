@@ -216,13 +216,14 @@ void self_images_refresh(void (*changed)(void))
     collecting = true;
     add_dyld();
     writer_end();
+    /* First, so that none goes unnoticed between the two. */
+    _dyld_register_func_for_remove_image(image_removed);
     _dyld_register_func_for_add_image(image_added);
     writer_begin();
     collecting = false;
     if (tables.open)
         image_table_publish(&tables);
     writer_end();
-    _dyld_register_func_for_remove_image(image_removed);
     changed();
 }
 
