@@ -36,8 +36,8 @@ struct machhost_times {
 void machhost_stopped(struct machhost_times *times);
 void machhost_stopped_reset(void);
 
-/* A dispatch queue with this label, never freed; and which queue the calling thread serves, NULL for
- * none. Neither is looked at before somebody asks for the label of the queue. */
+/* A dispatch queue with this label, never freed; and which queue the calling thread serves, NULL
+ * for none. Neither is looked at before somebody asks for the label of the queue. */
 void *machhost_queue(const char *label);
 void machhost_set_queue(void *queue);
 

@@ -1,7 +1,7 @@
 /*
- * As much of libdispatch as there is to see of it from outside: queues with a label, and which one a
- * thread serves. The main queue lies in libSystem's data (system.S); a queue's label is at the same
- * offset in all.
+ * As much of libdispatch as there is to see of it from outside: queues with a label, and which one
+ * a thread serves. The main queue lies in libSystem's data (system.S); a queue's label is at the
+ * same offset in all.
  */
 #include "internal.h"
 

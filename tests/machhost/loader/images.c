@@ -147,7 +147,8 @@ static bool map_segments(struct image *image, const struct mach_header_64 *file,
         mmap(NULL, size + ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (place == MAP_FAILED)
         return false;
-    /* What is not needed goes back at once, so that the next image may lie where one was unloaded. */
+    /* What is not needed goes back at once, so that the next image may lie where one was unloaded.
+     */
     char *const aligned = (char *)(((uintptr_t)place + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
     if (aligned > place)
         munmap(place, (size_t)(aligned - place));

@@ -97,7 +97,7 @@ struct thread {
     unsigned long linux_thread;
     _Atomic uint32_t started;
     void *signal_stack; /* the loader's own */
-    void *queue;             /* of libdispatch, that it serves */
+    void *queue;        /* of libdispatch, that it serves */
     void *tsd[TSD_LIMIT];
     char *tlv[TLV_LIMIT];
     struct {

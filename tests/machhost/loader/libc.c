@@ -406,7 +406,7 @@ int shim_setitimer(int which, const struct darwin_timeval value[2], struct darwi
     struct itimerval own = {{value[0].seconds, value[0].microseconds},
                             {value[1].seconds, value[1].microseconds}};
     struct itimerval before;
-    if (setitimer(which, &own, &before) != 0)
+    if (setitimer((__itimer_which_t)which, &own, &before) != 0)
         return -1;
     if (old) {
         old[0] =
