@@ -1,5 +1,5 @@
 # The programs of the Apple figures, and two libraries of many functions for them to call.
-foreach(count IN ITEMS 1000 100000)
+foreach(count IN ITEMS 1000 10000 100000)
   set(functions ${CMAKE_CURRENT_BINARY_DIR}/functions_${count}.s)
   add_custom_command(OUTPUT ${functions} VERBATIM
     COMMAND awk -v count=${count} -f ${CMAKE_CURRENT_SOURCE_DIR}/apple_functions.awk > ${functions}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh BUILD [NAME]: measures every figure whose name begins with NAME and prints one line each;
-# without NAME all but those of symbols.sh, which take longer (NAME `symbols`: all of these).
+# without NAME all but those of symbols.sh, which take longer (NAME `symbols`: all of these), and of apple.sh,
+# which have a build of their own.
 #
 #     name<TAB>ours<TAB>unit<TAB>peer<TAB>theirs<TAB>ratio<TAB>spread
 #
@@ -118,6 +119,11 @@ case $only in
 symbols | convert* | lookup* | cli* | demangle*)
     # shellcheck source=bench/symbols.sh
     . "$(dirname "$0")/symbols.sh"
+    exit
+    ;;
+apple*)
+    # shellcheck source=bench/apple.sh
+    . "$(dirname "$0")/apple.sh"
     exit
     ;;
 esac

@@ -35,6 +35,11 @@ fw_plugin(plugin_frameless PLUGIN_FRAMELESS -O1 -fomit-frame-pointer)
 fw_stripped_plugin(PLUGIN_S s -S)
 fw_stripped_plugin(PLUGIN_X x -x)
 
+# With the library that people link, of which only what is called for comes along.
+add_executable(test_names_alone capture/names_alone_test.c)
+target_link_libraries(test_names_alone PRIVATE framewalk_static fw_cmocka)
+add_test(NAME names_alone COMMAND test_names_alone)
+
 # What the signal-safe path and the stopped window can reach, seen in the objects that ship.
 set(fw_check ${PROJECT_SOURCE_DIR}/packaging/check)
 add_test(NAME layers COMMAND sh ${fw_check}/layers.sh ${PROJECT_SOURCE_DIR}/src)

@@ -2,6 +2,16 @@
 # shellcheck shell=sh
 
 run_bench() {
+    case ${1:-} in
+    apple*)
+        [ "$(uname -m)" = x86_64 ] || die "the Apple figures are measured in the Mach-O host on x86_64"
+        # shellcheck disable=SC2086
+        need_packages $packages_build $packages_apple
+        build apple-bench
+        sh bench/run.sh build/apple-bench "$1"
+        return
+        ;;
+    esac
     # shellcheck disable=SC2086 # lists of words
     need_packages $packages_build $packages_tool $packages_bench
     case ${1:-} in

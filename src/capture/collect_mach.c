@@ -3,8 +3,8 @@
  *
  * A round stops one thread, or with `at_once` all of them, and walks what was copied. A walk that
  * runs off its copy names the address that it missed; another round then copies more of that stack,
- * or the stack under a signal handler's. With `at_once` it copies all threads again, so that all
- * stacks are of one moment.
+ * or the thread's own when it is on another one (a signal handler's) or out of stack. With
+ * `at_once` it copies all threads again, so that all stacks are of one moment.
  *
  * Invariant: a walk reads copies only. The stack itself has changed by then, so what was not copied
  * is not there.
@@ -104,6 +104,13 @@ static bool is_inside(uint64_t address, uint64_t lo, uint64_t hi)
     return address >= lo && address < hi;
 }
 
+/* Contexts behind the last that was read are missing because that many were enough. */
+static bool is_limit(const struct copied *copied, const struct fw_stack *stack)
+{
+    return stack->end == FW_END_BAD_MEMORY && copied->thread->context_count == WINDOW_CONTEXTS &&
+           stack->count && stack->frames[stack->count - 1].flags & FW_FRAME_ASYNC;
+}
+
 /* Sets what to copy in the next round, after a walk that missed something. False when more would
  * not help. */
 static bool want_more(struct stopped_thread *thread, const struct fw_stack *stack, uint64_t missed)
@@ -150,6 +157,8 @@ static bool walk_copy(struct stopped_thread *stopped, struct fw_thread *thread,
     self_space(&images, &space);
     walk_stack(&space, &copied.memory, &regs, &options, &thread->stack);
     self_images_end(&images);
+    if (is_limit(&copied, &thread->stack))
+        thread->stack.end = FW_END_LIMIT;
     collect_room_take(room, &thread->stack);
     return want_more(stopped, &thread->stack, copied.missed);
 }

@@ -266,7 +266,8 @@ static void *capture_in_a_loop(void *context)
     enum { ROOM = 16 };
     struct fw_thread *list = calloc(ROOM, sizeof *list);
     struct fw_frame *room = calloc(ROOM * 64, sizeof *room);
-    struct fw_threads_options options = {.size = sizeof options, .timeout_ms = patience_ms()};
+    /* Waiting for the others' windows takes long on a machine that is busy, and under emulation. */
+    struct fw_threads_options options = {.size = sizeof options, .timeout_ms = 60000};
     options.at_once = context != NULL;
     while (!enough) {
         size_t count = 0;

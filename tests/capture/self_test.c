@@ -272,7 +272,7 @@ static void expect_walk_through_signal_frame(void)
     assert_int_equal(frames[1].flags & FW_FRAME_SIGNAL, FW_FRAME_SIGNAL);
     assert_int_equal(frames[1].kind, FW_FRAME_EXACT);
     assert_int_equal(frames[2].kind, FW_FRAME_EXACT); /* the interrupted instruction */
-#if defined(__APPLE__) /* libsystem describes its trampoline */
+#if defined(__APPLE__)                                /* libsystem describes its trampoline */
     assert_int_equal(frames[2].method, FW_METHOD_CFI);
 #else
     assert_int_equal(frames[2].method, FW_METHOD_SIGNAL);

@@ -135,19 +135,19 @@ static void a_reader_is_waited_for(void **state)
     add(&t, 0x1000, 0x2000, 0x1000, false);
     unsigned entered = image_table_enter(&t);
     assert_true(image_table_remove(&t, 0x1000));
-    assert_false(image_table_wait(&t)); /* it does not come back: not without end */
+    assert_false(image_table_wait(&t, 50)); /* it does not come back: not without end */
     image_table_leave(&t, entered);
-    assert_true(image_table_wait(&t));
+    assert_true(image_table_wait(&t, 10 * 1000));
 
     /* In a child, nobody else is there. */
     image_table_enter(&t);
     image_table_enter(&t);
     image_table_forked(&t);
-    assert_true(image_table_wait(&t));
+    assert_true(image_table_wait(&t, 10 * 1000));
 }
 
 /* Images whose memory says whether they are there. */
-enum { IMAGES = 8, READERS = 3, ROUNDS = 300 };
+enum { IMAGES = 8, READERS = 3, ROUNDS = 100 };
 
 struct scene {
     struct image_tables tables;
@@ -195,7 +195,7 @@ static void images_come_and_go_under_readers(void **state)
     for (uintptr_t round = 0; round < ROUNDS; round++) {
         uintptr_t image = round * 5 % IMAGES;
         assert_true(image_table_remove(&s.tables, image));
-        if (image_table_wait(&s.tables))
+        if (image_table_wait(&s.tables, 10 * 1000))
             atomic_store(&s.there[image], false);
         else
             timeouts++;

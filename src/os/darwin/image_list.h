@@ -19,8 +19,8 @@ struct listed_image {
 bool image_list_copy(struct listed_image *list, size_t *count, char *paths, size_t *path_size,
                      unsigned long long *unloads, uint64_t *changes);
 
-/* A number that is another one after each image that came or went; before the memory of the one that
- * went is gone. Async-signal-safe. */
+/* A number that is another one after each image that came or went; before the memory of the one
+ * that went is gone. Async-signal-safe. */
 uint64_t image_list_changes(void);
 
 #endif

@@ -8,16 +8,44 @@
  */
 #include "os/darwin/image_table.h"
 
-#include <string.h>
 #include <time.h>
+
+/* A range as it is stored: words, each read and written at once, as a reader may come late and look
+ * at a table while it is written. What it read then is thrown away. */
+struct slot {
+    uintptr_t lo, hi, header, permanent;
+};
 
 struct image_table {
     unsigned version; /* odd while it is written */
     size_t count, capacity;
-    struct image_range range[];
+    struct slot slot[];
 };
 
 enum { FIRST_CAPACITY = 1024 };
+
+static uintptr_t get(const uintptr_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static void put(uintptr_t *word, uintptr_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+static void put_slot(struct slot *to, const struct slot *from)
+{
+    put(&to->lo, from->lo);
+    put(&to->hi, from->hi);
+    put(&to->header, from->header);
+    put(&to->permanent, from->permanent);
+}
+
+static void put_count(struct image_table *table, size_t count)
+{
+    __atomic_store_n(&table->count, count, __ATOMIC_RELAXED);
+}
 
 /* Index of the first range that ends above `address`. */
 static size_t search(const struct image_table *table, size_t count, uintptr_t address)
@@ -25,7 +53,7 @@ static size_t search(const struct image_table *table, size_t count, uintptr_t ad
     size_t lo = 0, hi = count;
     while (lo < hi) {
         size_t middle = lo + (hi - lo) / 2;
-        if (table->range[middle].hi <= address)
+        if (get(&table->slot[middle].hi) <= address)
             lo = middle + 1;
         else
             hi = middle;
@@ -35,11 +63,12 @@ static size_t search(const struct image_table *table, size_t count, uintptr_t ad
 
 static bool find_in(const struct image_table *table, uintptr_t address, struct image_range *range)
 {
-    const size_t count = table->count < table->capacity ? table->count : table->capacity;
-    const size_t i = search(table, count, address);
-    if (i == count || address < table->range[i].lo)
+    const size_t count = __atomic_load_n(&table->count, __ATOMIC_RELAXED);
+    const size_t i = search(table, count < table->capacity ? count : table->capacity, address);
+    if (i >= count || i >= table->capacity || address < get(&table->slot[i].lo))
         return false;
-    *range = table->range[i];
+    const struct slot *s = &table->slot[i];
+    *range = (struct image_range){get(&s->lo), get(&s->hi), get(&s->header), get(&s->permanent)};
     return true;
 }
 
@@ -78,7 +107,7 @@ static struct image_table *make_table(struct image_tables *tables, size_t needed
     size_t capacity = FIRST_CAPACITY;
     while (capacity < needed)
         capacity *= 2;
-    struct image_table *table = tables->allocate(sizeof *table + capacity * sizeof table->range[0]);
+    struct image_table *table = tables->allocate(sizeof *table + capacity * sizeof table->slot[0]);
     if (table)
         table->capacity = capacity;
     return table;
@@ -94,9 +123,9 @@ bool image_table_begin(struct image_tables *tables, size_t more)
     if (!next)
         return false;
     __atomic_fetch_or(&next->version, 1, __ATOMIC_ACQ_REL);
-    if (count && next != from)
-        memcpy(next->range, from->range, count * sizeof next->range[0]);
-    next->count = count;
+    for (size_t i = 0; next != from && i < count; i++)
+        put_slot(&next->slot[i], &from->slot[i]);
+    put_count(next, count);
     tables->next = next;
     tables->open = true;
     return true;
@@ -105,19 +134,21 @@ bool image_table_begin(struct image_tables *tables, size_t more)
 void image_table_add(struct image_tables *tables, const struct image_range *range)
 {
     struct image_table *next = tables->next;
-    const size_t i = search(next, next->count, range->lo);
+    const size_t at = search(next, next->count, range->lo);
     if (range->lo >= range->hi || next->count == next->capacity ||
-        (i < next->count && next->range[i].lo < range->hi))
+        (at < next->count && next->slot[at].lo < range->hi))
         return;
-    memmove(&next->range[i + 1], &next->range[i], (next->count - i) * sizeof next->range[0]);
-    next->range[i] = *range;
-    next->count++;
+    for (size_t i = next->count; i > at; i--)
+        put_slot(&next->slot[i], &next->slot[i - 1]);
+    put_slot(&next->slot[at],
+             &(struct slot){range->lo, range->hi, range->header, range->permanent});
+    put_count(next, next->count + 1);
 }
 
 void image_table_publish(struct image_tables *tables)
 {
     struct image_table *next = tables->next;
-    __atomic_store_n(&next->version, next->version + 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&next->version, 1, __ATOMIC_RELEASE);
     tables->open = false;
     tables->next = tables->current;
     __atomic_store_n(&tables->current, next, __ATOMIC_SEQ_CST);
@@ -139,20 +170,19 @@ bool image_table_remove(struct image_tables *tables, uintptr_t header)
     struct image_table *next = tables->next;
     size_t kept = 0;
     for (size_t i = 0; i < next->count; i++)
-        if (next->range[i].header != header)
-            next->range[kept++] = next->range[i];
+        if (next->slot[i].header != header)
+            put_slot(&next->slot[kept++], &next->slot[i]);
     const bool removed = kept < next->count;
-    next->count = kept;
+    put_count(next, kept);
     if (!begun)
         image_table_publish(tables);
     return removed;
 }
 
-static bool wait_for(const unsigned *reading)
+static bool wait_for(const unsigned *reading, unsigned most_ms)
 {
-    enum { TRIES = 500 };
     const struct timespec nap = {0, 1000 * 1000};
-    for (int i = 0; i < TRIES; i++) {
+    for (unsigned i = 0; i < most_ms; i++) {
         if (__atomic_load_n(reading, __ATOMIC_SEQ_CST) == 0)
             return true;
         nanosleep(&nap, NULL);
@@ -160,12 +190,12 @@ static bool wait_for(const unsigned *reading)
     return false;
 }
 
-bool image_table_wait(struct image_tables *tables)
+bool image_table_wait(struct image_tables *tables, unsigned most_ms)
 {
     bool gone = true;
     for (int i = 0; i < 2; i++) {
         const unsigned old = __atomic_fetch_add(&tables->turn, 1, __ATOMIC_SEQ_CST) & 1;
-        gone &= wait_for(&tables->reading[old]);
+        gone &= wait_for(&tables->reading[old], most_ms);
     }
     return gone;
 }

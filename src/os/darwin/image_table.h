@@ -60,8 +60,9 @@ void image_table_publish(struct image_tables *tables);
 /* Takes out what belongs to the image, visibly unless a change was begun; false when it has nothing
  * here. Without memory for that, all images are forgotten: none may be found that is gone. */
 bool image_table_remove(struct image_tables *tables, uintptr_t header);
-/* Waits for all readers that announced themselves before; false when that took too long. */
-bool image_table_wait(struct image_tables *tables);
+/* Waits for all readers that announced themselves before; false when that took about twice as long
+ * as `most_ms`. */
+bool image_table_wait(struct image_tables *tables, unsigned most_ms);
 /* In a forked child: the readers that are counted are in the parent. */
 void image_table_forked(struct image_tables *tables);
 

@@ -8,7 +8,7 @@
  *
  * An unloaded image ends in this order: it leaves the table; walks that may have found it are
  * waited for; the rules that they cached are forgotten; dyld unmaps it. A walk that lasts longer
- * than the wait (half a second) while its image is unloaded is the only one that could fault.
+ * than the wait (ten seconds) while its image is unloaded is the only one that could fault.
  *
  * <mach-o/dyld.h>, <mach-o/dyld_images.h>.
  */
@@ -27,6 +27,8 @@
 #include "os/darwin/image_list.h"
 #include "os/darwin/image_table.h"
 #include "os/self_maps.h"
+
+enum { READER_WAIT_MS = 10 * 1000 };
 
 struct record { /* an image, for the list */
     uintptr_t header;
@@ -178,7 +180,7 @@ static void image_removed(const struct mach_header *header, intptr_t slide)
         unloads++;
         atomic_fetch_add_explicit(&changes, 1, memory_order_release);
         if (image_table_remove(&tables, (uintptr_t)header))
-            image_table_wait(&tables);
+            image_table_wait(&tables, READER_WAIT_MS);
     }
     writer_end();
     if (record)
@@ -216,13 +218,14 @@ void self_images_refresh(void (*changed)(void))
     collecting = true;
     add_dyld();
     writer_end();
+    /* First, so that none goes unnoticed between the two. */
+    _dyld_register_func_for_remove_image(image_removed);
     _dyld_register_func_for_add_image(image_added);
     writer_begin();
     collecting = false;
     if (tables.open)
         image_table_publish(&tables);
     writer_end();
-    _dyld_register_func_for_remove_image(image_removed);
     changed();
 }
 

@@ -17,7 +17,10 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { WAIT_NS = 50000 }; /* a window of one thread takes a few microseconds */
+enum {
+    WAIT_NS = 50000, /* a window of one thread takes a few microseconds */
+    REHEARSED = 16 << 10,
+};
 
 /* The process whose thread is in a window; 0: nobody is. After fork() the child finds its parent's
  * number, which means nobody as well. */
@@ -95,6 +98,20 @@ static void block_signals(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &all, before);
 }
 
+/* Reads the outer end of a stack as the window will: what is cold, paged out or compressed is
+ * brought in while the thread still runs. Not all that may be copied, so that a stack that was
+ * never so deep does not grow by it. */
+static void rehearse(const struct stopped_thread *thread)
+{
+    size_t size = thread->stack_hi - thread->stack_lo;
+    vm_size_t got = 0;
+    size = size < REHEARSED ? size : REHEARSED;
+    size = size < thread->want ? size : thread->want;
+    if (size)
+        vm_read_overwrite(mach_task_self(), thread->stack_hi - size, size,
+                          (vm_address_t)thread->bytes, &got);
+}
+
 bool stop_threads(struct stopped_thread *threads, size_t count, uint64_t deadline)
 {
     const struct window_terms terms = {
@@ -103,6 +120,7 @@ bool stop_threads(struct stopped_thread *threads, size_t count, uint64_t deadlin
         threads[i].suspended = false;
         threads[i].context_count = 0;
         threads[i].range[0] = threads[i].range[1] = (struct memory_range){0, 0, NULL};
+        rehearse(&threads[i]);
     }
     if (!enter_window(deadline))
         return false;

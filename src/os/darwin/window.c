@@ -12,8 +12,8 @@
 
 enum {
     RESUME_TRIES = 16,
-    RECORDS = 4096,           /* frame records looked at for an async one, at the most */
-    OVERFLOW_BYTES = 1 << 20, /* how far below its stack a thread that overflowed it is believed */
+    RECORDS = 4096, /* frame records looked at for an async one, at the most */
+    RED_ZONE = 128, /* bytes below sp that code may use: where an epilogue leaves the context */
 };
 
 /* volatile: each call goes through the pointer, never through a stub. */
@@ -57,9 +57,8 @@ static size_t copy_bytes(const struct window_terms *terms, uintptr_t from, uint8
     return done;
 }
 
-/* Copies a stack from `from` outwards, to the end of the thread's own when it is that one. Returns
- * whether any of it could be read. */
-static bool copy_stack(struct stopped_thread *thread, const struct window_terms *terms,
+/* Copies a stack from `from` outwards, to the end of the thread's own when it is that one. */
+static void copy_stack(struct stopped_thread *thread, const struct window_terms *terms,
                        uintptr_t from, uint8_t *to, struct memory_range *range)
 {
     bool own = from >= thread->stack_lo && from < thread->stack_hi;
@@ -68,20 +67,6 @@ static bool copy_stack(struct stopped_thread *thread, const struct window_terms 
     range->lo = from;
     range->bytes = to;
     range->size = copy_bytes(terms, from, to, size);
-    return range->size != 0;
-}
-
-/* A thread that ran out of stack points into the pages that guard it, or beyond: its stack begins
- * behind them. */
-static bool copy_overflowed(struct stopped_thread *thread, const struct window_terms *terms,
-                            uintptr_t sp)
-{
-    struct memory_range *range = &thread->range[0];
-    if (sp < thread->stack_lo && thread->stack_lo - sp < OVERFLOW_BYTES)
-        return copy_stack(thread, terms, thread->stack_lo, thread->bytes, range);
-    if (sp > UINTPTR_MAX - terms->page)
-        return false;
-    return copy_stack(thread, terms, (sp | (terms->page - 1)) + 1, thread->bytes, range);
 }
 
 #if defined(__LP64__)
@@ -165,8 +150,10 @@ static void copy(struct stopped_thread *thread, const struct window_terms *terms
     if (thread->error != KERN_SUCCESS)
         return;
     uintptr_t sp = native_state_sp(&thread->state);
-    if (!copy_stack(thread, terms, sp, thread->bytes, &thread->range[0]))
-        copy_overflowed(thread, terms, sp);
+    if (sp >= thread->stack_lo + RED_ZONE && sp < thread->stack_hi)
+        copy_stack(thread, terms, sp - RED_ZONE, thread->bytes, &thread->range[0]);
+    if (thread->range[0].size == 0)
+        copy_stack(thread, terms, sp, thread->bytes, &thread->range[0]);
     if (thread->second)
         copy_stack(thread, terms, thread->second, thread->bytes + thread->want, &thread->range[1]);
     copy_contexts(thread, terms);

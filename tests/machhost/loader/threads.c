@@ -185,6 +185,9 @@ static void *thread_main(void *argument)
     struct thread *thread = argument;
     thread->tid = (int)syscall(SYS_gettid);
     thread_bounds(thread);
+    /* What glibc keeps above is no part of the stack that Darwin's libpthread tells of. */
+    thread->stack_size -= (size_t)(thread->stack_top - (char *)(root + 2));
+    thread->stack_top = (char *)(root + 2);
     record_as_root(thread, root);
     signals_thread_start(thread);
     lock();
