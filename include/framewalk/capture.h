@@ -38,10 +38,9 @@ FW_API uint32_t fw_capture_context(struct fw_stack *stack, const void *ucontext,
 
 /*
  * The stack of the calling thread by frame pointers alone: the fastest way where all code keeps
- * them
- * (-fno-omit-frame-pointer). Functions without a frame record are missing from it and nothing can
- * tell, which is why it is a function of its own and never a silent fallback of fw_capture. Each
- * record is checked: inside the stack, aligned, further out than the last. frames[0] is the
+ * them (-fno-omit-frame-pointer). Functions without a frame record are missing from it and nothing
+ * can tell, which is why it is a function of its own and never a silent fallback of fw_capture.
+ * Each record is checked: inside the stack, aligned, further out than the last. frames[0] is the
  * caller's return address, as for fw_capture.
  */
 FW_API uint32_t fw_capture_frame_pointers(struct fw_stack *stack, uint32_t skip);
