@@ -24,6 +24,11 @@
 #else
 
 #include <mach-o/loader.h>
+#if defined(__x86_64__)
+#include <mach/i386/_structs.h>
+#else
+#include <mach/arm/_structs.h>
+#endif
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -117,6 +122,13 @@ struct registers {
     uint64_t flags;
 };
 
+/* And as programs see them. */
+#if defined(__x86_64__)
+typedef _STRUCT_X86_THREAD_STATE64 darwin_state;
+#else
+typedef _STRUCT_ARM_THREAD_STATE64 darwin_state;
+#endif
+
 struct image {
     const struct mach_header_64 *header;
     intptr_t slide;
@@ -193,6 +205,7 @@ void stop_start(void);
 void stop_handler(int signal, siginfo_t *info, void *context);
 bool context_registers(const ucontext_t *context, const struct record *record,
                        struct registers *registers);
+void registers_show(const struct registers *registers, darwin_state *state);
 int stop_signal(void);
 uint64_t now_ns(void);
 
