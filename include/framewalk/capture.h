@@ -65,8 +65,8 @@ FW_API int fw_backtrace_from_fp(void *start_fp, void **buffer, int size);
 /*
  * Tells the unwinder that images were loaded or unloaded (dlopen, dlclose, JIT). Needed only after
  * an image was unloaded and another one was loaded at the same addresses; new images are found
- * without it. No other function calls it. Thread-safe; NOT async-signal-safe (takes the loader's
- * lock for a moment).
+ * without it. Not needed on Apple platforms, where the loader tells. No other function calls it.
+ * Thread-safe; NOT async-signal-safe (takes the loader's lock for a moment).
  */
 FW_API void fw_images_refresh(void);
 
