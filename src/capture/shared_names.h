@@ -15,8 +15,8 @@
 const struct fw_names *shared_names_hold(uint64_t *generation);
 void shared_names_release(void);
 
-/* The generation that a holder would see if no image came or went since it was held last; 0, which no
- * holder ever sees, before the first time, and on Apple when one did. Lock-free. */
+/* The generation that a holder would see if no image came or went since it was held last; 0, which
+ * no holder ever sees, before the first time, and on Apple when one did. Lock-free. */
 uint64_t shared_names_generation(void);
 
 #endif
