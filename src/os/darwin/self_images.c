@@ -20,15 +20,19 @@
 #include <mach/mach.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "object/macho_loaded.h"
 #include "os/darwin/image_list.h"
 #include "os/darwin/image_table.h"
+#include "os/darwin/nap.h"
 #include "os/self_maps.h"
 
-enum { READER_WAIT_MS = 10 * 1000 };
+enum {
+    READER_WAIT_MS = 10 * 1000, /* for each of two turns */
+    READER_NAP_NS = 1000 * 1000,
+    WRITER_NAP_NS = 50 * 1000,
+};
 
 struct record { /* an image, for the list */
     uintptr_t header;
@@ -51,6 +55,7 @@ static unsigned long long unloads;
 static _Atomic uint64_t changes; /* of the records; written while they are */
 static void (*on_change)(void);
 static bool collecting; /* at the start: published together */
+static uint32_t told;   /* images that dyld told of meanwhile, less those that it took back */
 static pid_t writer; /* the process whose thread it is; a forked child may inherit its parent's */
 static pid_t owner;  /* whose readers are counted */
 
@@ -67,7 +72,6 @@ static const struct macho_memory loaded_memory = {loaded_at, NULL};
 /* A child forked while a thread was writing takes over: it has no such thread. */
 static void writer_begin(void)
 {
-    const struct timespec nap = {0, 50 * 1000};
     const pid_t own = getpid();
     for (;;) {
         pid_t by = 0;
@@ -76,7 +80,7 @@ static void writer_begin(void)
             (by != own && __atomic_compare_exchange_n(&writer, &by, own, false, __ATOMIC_ACQUIRE,
                                                       __ATOMIC_RELAXED)))
             break;
-        nanosleep(&nap, NULL);
+        nap_ns(WRITER_NAP_NS);
     }
     if (owner != own) {
         owner = own;
@@ -131,21 +135,19 @@ static bool add_code(void *context, const struct macho_loaded_segment *segment)
     return true;
 }
 
-/* With `writer` held. False when it is known, no image, or there is no memory. */
-static bool add_record(const struct record *record)
+/* With `writer` held. False when it is known, or there is no memory. */
+static bool add_record(const struct record *record, const struct macho_loaded *image)
 {
-    struct macho_loaded image;
     size_t ranges = 0;
-    if (record_of(record->header) || !record_room() ||
-        !macho_loaded_read(&image, &loaded_memory, record->header))
+    if (record_of(record->header) || !record_room())
         return false;
-    macho_loaded_segments(&image, count_code, &ranges);
+    macho_loaded_segments(image, count_code, &ranges);
     if (!image_table_begin(&tables, ranges))
         return false;
     struct record *added = &records[record_count++];
     *added = *record;
-    added->permanent = image.permanent;
-    macho_loaded_segments(&image, add_code, added);
+    added->permanent = image->permanent;
+    macho_loaded_segments(image, add_code, added);
     if (!collecting)
         image_table_publish(&tables);
     atomic_fetch_add_explicit(&changes, 1, memory_order_release);
@@ -158,29 +160,36 @@ static void image_added(const struct mach_header *header, intptr_t slide)
     struct macho_loaded image;
     Dl_info info;
     (void)slide;
+    const bool good = macho_loaded_read(&image, &loaded_memory, record.header);
     /* The names of images that may go have to be had now; those that stay are asked for when they
      * are wanted, if ever. At the header, dladdr does not search for a symbol. */
-    if (macho_loaded_read(&image, &loaded_memory, record.header) && !image.permanent &&
-        dladdr(header, &info) && info.dli_fbase == header)
+    if (good && !image.permanent && dladdr(header, &info) && info.dli_fbase == header)
         record.path = info.dli_fname;
     writer_begin();
-    const bool added = add_record(&record) && !collecting;
+    told++;
+    const bool added = good && add_record(&record, &image) && !collecting;
     writer_end();
     if (added)
         on_change();
+}
+
+static void nap(void)
+{
+    nap_ns(READER_NAP_NS);
 }
 
 static void image_removed(const struct mach_header *header, intptr_t slide)
 {
     (void)slide;
     writer_begin();
+    told--;
     struct record *record = record_of((uintptr_t)header);
     if (record) {
         *record = records[--record_count];
         unloads++;
         atomic_fetch_add_explicit(&changes, 1, memory_order_release);
         if (image_table_remove(&tables, (uintptr_t)header))
-            image_table_wait(&tables, READER_WAIT_MS);
+            image_table_wait(&tables, READER_WAIT_MS, nap);
     }
     writer_end();
     if (record)
@@ -203,11 +212,15 @@ static void add_dyld(void)
     const bool named = all->version >= NAMES_ITS_PATH && all->dyldPath;
     const struct record record = {.header = (uintptr_t)all->dyldImageLoadAddress,
                                   .path = named ? all->dyldPath : "/usr/lib/dyld"};
-    add_record(&record);
+    struct macho_loaded image;
+    if (macho_loaded_read(&image, &loaded_memory, record.header))
+        add_record(&record, &image);
 }
 
-/* Registering calls image_added for all images that are there, so from then on the list is whole.
- */
+/* Registering calls image_added for all images that are there. Then dyld lets go of its lock before
+ * it remembers the function: what another thread loads in between nobody is told of (dyld 4). So
+ * the images are counted afterwards, and when some are missing all are asked for once more; what
+ * dyld tells of twice from then on is known. */
 void self_images_refresh(void (*changed)(void))
 {
     static bool registered;
@@ -221,6 +234,8 @@ void self_images_refresh(void (*changed)(void))
     /* First, so that none goes unnoticed between the two. */
     _dyld_register_func_for_remove_image(image_removed);
     _dyld_register_func_for_add_image(image_added);
+    if (_dyld_image_count() != __atomic_load_n(&told, __ATOMIC_RELAXED))
+        _dyld_register_func_for_add_image(image_added);
     writer_begin();
     collecting = false;
     if (tables.open)
