@@ -2,6 +2,9 @@
  * The images loaded in this process: a list of our own that dyld's notifications feed, so that
  * nobody asks dyld, or takes its lock, when an address is looked up.
  *
+ * The list has the paths as well, so whoever names frames does not wait for dyld either, where the
+ * thread that hangs does so in dlopen().
+ *
  * The notifications come before an image's code runs, and before its memory is unmapped; while one
  * is handled, dyld's lock is held. Writers take turns by `writer`; no call of dyld is made while
  * that is held, as another thread may wait for it in a notification. Readers: image_table.h.
@@ -14,6 +17,7 @@
  */
 #include "os/self_images.h"
 
+#include <TargetConditionals.h>
 #include <dlfcn.h>
 #include <mach-o/dyld.h>
 #include <mach-o/dyld_images.h>
@@ -36,7 +40,7 @@ enum {
 
 struct record { /* an image, for the list */
     uintptr_t header;
-    const char *path; /* dyld's, as long as the image is loaded; NULL: not asked for yet */
+    const char *path; /* dyld's or the image's own, as long as it is loaded; NULL: not known */
     bool permanent;
 };
 
@@ -154,17 +158,26 @@ static bool add_record(const struct record *record, const struct macho_loaded *i
     return true;
 }
 
+/* The shared cache's images are called as they are installed; of others dyld is asked, which at the
+ * header does not search for a symbol. (In a simulator its folder comes before the installed name.)
+ */
+static const char *path_of(const struct mach_header *header, const struct macho_loaded *image)
+{
+    Dl_info info;
+    const char *name = image->install_name;
+    if (image->permanent && name && name[0] == '/' && !TARGET_OS_SIMULATOR)
+        return name;
+    return dladdr(header, &info) && info.dli_fbase == header ? info.dli_fname : NULL;
+}
+
 static void image_added(const struct mach_header *header, intptr_t slide)
 {
     struct record record = {.header = (uintptr_t)header};
     struct macho_loaded image;
-    Dl_info info;
     (void)slide;
     const bool good = macho_loaded_read(&image, &loaded_memory, record.header);
-    /* The names of images that may go have to be had now; those that stay are asked for when they
-     * are wanted, if ever. At the header, dladdr does not search for a symbol. */
-    if (good && !image.permanent && dladdr(header, &info) && info.dli_fbase == header)
-        record.path = info.dli_fname;
+    if (good)
+        record.path = path_of(header, &image);
     writer_begin();
     told++;
     const bool added = good && add_record(&record, &image) && !collecting;
@@ -283,31 +296,6 @@ bool self_images_is_code(void *context, uint64_t address)
            mapping.executable;
 }
 
-/* Asks dyld for the paths of permanent images, whose strings stay; each call without `writer`. */
-static void learn_paths(void)
-{
-    for (size_t i = 0;; i++) {
-        uintptr_t header = 0;
-        Dl_info info;
-        writer_begin();
-        while (i < record_count && records[i].path)
-            i++;
-        if (i < record_count)
-            header = records[i].header;
-        writer_end();
-        if (!header)
-            return;
-        if (!dladdr((const void *)header, &info) || (uintptr_t)info.dli_fbase != header ||
-            !info.dli_fname)
-            continue;
-        writer_begin();
-        struct record *record = record_of(header);
-        if (record && record->permanent)
-            record->path = info.dli_fname;
-        writer_end();
-    }
-}
-
 uint64_t image_list_changes(void)
 {
     return atomic_load_explicit(&changes, memory_order_acquire);
@@ -318,7 +306,6 @@ bool image_list_copy(struct listed_image *list, size_t *count, char *paths, size
 {
     const size_t room = *count, path_room = *path_size;
     size_t used = 0;
-    learn_paths();
     writer_begin();
     for (size_t i = 0; i < record_count; i++) {
         const char *path = records[i].path ? records[i].path : "";
