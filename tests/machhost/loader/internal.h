@@ -96,6 +96,7 @@ struct thread {
     void *result;
     unsigned long linux_thread;
     _Atomic uint32_t started;
+    sigset_t blocked;   /* by who made it, which it begins with */
     void *signal_stack; /* the loader's own */
     void *queue;        /* of libdispatch, that it serves */
     void *tsd[TSD_LIMIT];

@@ -179,6 +179,16 @@ static void thread_ends(struct thread *thread)
     futex_wake(&thread->stop, 1 << 30);
 }
 
+/* A thread takes no signal before the loader knows it, and none when it is about to be forgotten;
+ * it can be stopped as long as it is listed. */
+static void block_signals(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigdelset(&all, stop_signal());
+    pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
 static void *thread_main(void *argument)
 {
     uint64_t root[2] = {0, 0};
@@ -195,6 +205,7 @@ static void *thread_main(void *argument)
     unlock();
     atomic_store(&thread->started, 1);
     futex_wake(&thread->started, 1);
+    pthread_sigmask(SIG_SETMASK, &thread->blocked, NULL);
     struct callout out = {
         .function = (void *)(uintptr_t)thread->start,
         .arguments = {(uint64_t)(uintptr_t)thread->argument},
@@ -205,6 +216,7 @@ static void *thread_main(void *argument)
         thread->result = (void *)(uintptr_t)machhost_callout(&out);
     record_as_root(thread, root);
     run_destructors(thread);
+    block_signals(NULL);
     thread_ends(thread);
     return NULL;
 }
@@ -267,7 +279,11 @@ int shim_pthread_create(struct thread **made, const struct darwin_opaque *attr,
     if (thread->detached)
         pthread_attr_setdetachstate(&own, PTHREAD_CREATE_DETACHED);
     pthread_t linux_thread;
+    sigset_t before;
+    block_signals(&before);
+    thread->blocked = before;
     const int error = pthread_create(&linux_thread, &own, thread_main, thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&own);
     if (error)
         return darwin_errno(error);
