@@ -67,6 +67,31 @@ static void as_dladdr_says(void **state)
     free(lines);
 }
 
+/* Symbols of an image are read when a frame in it is to be named: there are hundreds of images. */
+static void only_images_that_are_met(void **state)
+{
+    (void)state;
+    module_call call;
+    void *module = module_load(MODULE_ONE, &call);
+    void *here[] = {(char *)(uintptr_t)only_images_that_are_met + 1};
+    void *there[] = {(char *)(uintptr_t)call + 1};
+    free(fw_backtrace_symbols(here, 1)); /* lists the module */
+    const uint64_t before = machhost_calls("vm_read_overwrite");
+    char **lines = fw_backtrace_symbols(here, 1);
+    assert_non_null(lines);
+    assert_non_null(strstr(lines[0], " only_images_that_are_met + 1"));
+    assert_true(machhost_calls("vm_read_overwrite") == before);
+    free(lines);
+    for (int again = 0; again < 2; again++) {
+        lines = fw_backtrace_symbols(there, 1);
+        assert_non_null(lines);
+        assert_non_null(strstr(lines[0], " function_one + 1"));
+        free(lines);
+    }
+    assert_true(machhost_calls("vm_read_overwrite") > before);
+    dlclose(module);
+}
+
 static void images_that_change_unasked(void **state)
 {
     (void)state;
@@ -104,6 +129,7 @@ int main(void)
         cmocka_unit_test(nothing_is_left),
         cmocka_unit_test(queue_in_the_title),
         cmocka_unit_test(as_dladdr_says),
+        cmocka_unit_test(only_images_that_are_met),
         cmocka_unit_test(images_that_change_unasked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
