@@ -174,10 +174,23 @@ static bool plt_depth(const struct unwind_image *image, uint64_t start, uint64_t
     return at == stub.at[1] || at == stub.at[2];
 }
 
+/* Whether stubs may be at `at`: other code has their bytes inside its instructions. */
+static bool may_be_plt(const struct unwind_image *image, uint64_t at)
+{
+    if (image->macho)
+        return false; /* it has stubs of other shapes, see stubs_macho.c */
+    bool known = false;
+    for (unsigned i = 0; i < UNWIND_STUB_AREAS; i++)
+        known = known || image->plt[i].size;
+    return !known || x86_in_plt(image, at);
+}
+
 /* Stubs begin at multiples of 16 bytes, those of .plt.got at multiples of 8. */
 static bool plt_frame(const struct unwind_image *image, uint64_t at, struct frame *frame)
 {
     unsigned words = 0;
+    if (!may_be_plt(image, at))
+        return false;
     if (!plt_depth(image, at & ~(uint64_t)15, at, &words) &&
         !plt_depth(image, at & ~(uint64_t)7, at, &words))
         return false;

@@ -64,14 +64,65 @@ static bool resume(struct emulated *e, const char *command)
     return false;
 }
 
+static bool breakpoint(struct emulated *e, char set_or_clear, uint64_t address)
+{
+    char command[64];
+    snprintf(command, sizeof command, "%c0,%lx,4", set_or_clear, (unsigned long)address);
+    return remote_ask(&e->remote, command);
+}
+
 static bool run_to(struct machine *machine, uint64_t address)
 {
     struct emulated *e = (struct emulated *)machine;
-    char set[64], clear[64];
-    snprintf(set, sizeof set, "Z0,%lx,4", (unsigned long)address);
-    snprintf(clear, sizeof clear, "z0,%lx,4", (unsigned long)address);
-    return remote_ask(&e->remote, set) && resume(e, "c") && remote_ask(&e->remote, clear) &&
+    return breakpoint(e, 'Z', address) && resume(e, "c") && breakpoint(e, 'z', address) &&
            machine->pc == address;
+}
+
+static bool is_exclusive(uint32_t insn, bool load)
+{
+    return (insn & 0x3fa00000) == 0x08000000 && (insn >> 22 & 1) == load;
+}
+
+static uint64_t branch_target(uint32_t insn, uint64_t pc)
+{
+    uint32_t distance = insn >> 5 & 0x7ffff;
+    bool conditional = (insn & 0xff000010) == 0x54000000 || (insn & 0x7e000000) == 0x34000000;
+    return conditional ? pc + (uint64_t)((int64_t)((uint64_t)distance << 45) >> 43) : 0;
+}
+
+/* A load and a store that are exclusive succeed only when nobody stops in between: all from the
+ * one to the other, and the branch back for another try, is one step. */
+static bool run_exclusive(struct emulated *e)
+{
+    enum { LONGEST = 16, MAX_EXITS = 4 };
+    const uint64_t start = e->machine.pc; /* at the load */
+    uint64_t exits[MAX_EXITS], at = start;
+    size_t count = 0;
+    bool stored = false, good = true;
+    for (unsigned i = 0; i < LONGEST && count + 1 < MAX_EXITS; i++) {
+        uint32_t insn;
+        if (!machine_read(e, at, &insn, sizeof insn))
+            return false;
+        uint64_t target = branch_target(insn, at);
+        bool back = target >= start && target <= at;
+        if (stored && !back)
+            break;
+        at += 4;
+        if (stored)
+            break;
+        if (target > at)
+            exits[count++] = target;
+        stored = is_exclusive(insn, false);
+    }
+    if (!stored)
+        return resume(e, "s");
+    exits[count++] = at;
+    for (size_t i = 0; i < count; i++)
+        good = good && breakpoint(e, 'Z', exits[i]);
+    good = good && resume(e, "c");
+    for (size_t i = 0; i < count; i++)
+        good = breakpoint(e, 'z', exits[i]) && good;
+    return good;
 }
 
 static bool changes_code(const struct emulated *e)
@@ -114,7 +165,8 @@ static void step_once(struct machine *machine, struct machine_step *step)
     struct emulated *e = (struct emulated *)machine;
     uint32_t insn = 0;
     *step = (struct machine_step){.event = MACHINE_ENDED, .old_sp = machine->sp};
-    if (!machine_read(machine, machine->pc, &insn, sizeof insn) || !resume(e, "s"))
+    if (!machine_read(machine, machine->pc, &insn, sizeof insn) ||
+        !(is_exclusive(insn, true) ? run_exclusive(e) : resume(e, "s")))
         return;
     step->event = MACHINE_STEPPED;
     step->ran = true;
@@ -203,8 +255,14 @@ static int start(struct emulated *e, const char *socket_path, char **argv)
         return errno;
     if (e->machine.pid == 0)
         run_emulator(socket_path, argv);
-    if (!remote_connect(&e->remote, socket_path))
-        return ENOSYS;
+    if (!remote_connect(&e->remote, socket_path)) {
+        bool ended = waitpid(e->machine.pid, &e->machine.status, WNOHANG) == e->machine.pid;
+        if (ended)
+            e->machine.pid = 0;
+        return ended && WIFEXITED(e->machine.status) && WEXITSTATUS(e->machine.status) == 127
+                   ? ENOSYS
+                   : ECHILD;
+    }
     if (!remote_ask(&e->remote, "?") || !ask_registers(e))
         return ECHILD;
     e->stack_hi = (e->machine.sp + 2 * PAGE) & ~(uint64_t)(PAGE - 1);

@@ -3,6 +3,9 @@
 find_program(FW_APPLE_CLANG NAMES clang-19)
 find_program(FW_APPLE_LINKER NAMES ld64.lld-19)
 find_program(FW_AARCH64_CC NAMES aarch64-linux-gnu-gcc)
+if(oracle_disabled)
+  return()
+endif()
 if(NOT FW_APPLE_CLANG OR NOT FW_APPLE_LINKER)
   message(STATUS "No clang-19 or ld64.lld-19: exactness of Mach-O programs is not tested")
   return()
@@ -55,10 +58,10 @@ function(fw_macho_host arch)
     DEPENDS ${folder}/machhost ${folder}/system/libSystem.dylib ${folder}/system/dyld.dylib)
 endfunction()
 
-# fw_macho_program(ARCH NAME VARIANT SOURCES main library FLAGS flags... [LEAST percent]): the program of the sources
+# fw_macho_program(ARCH NAME VARIANT SOURCES main library FLAGS flags...): the program of the sources
 # named first, with a dylib of those named second, compiled with the flags; and its test.
 function(fw_macho_program arch name variant)
-  cmake_parse_arguments(PARSE_ARGV 3 program "" "LEAST" "MAIN;LIBRARY;FLAGS")
+  cmake_parse_arguments(PARSE_ARGV 3 program "" "" "MAIN;LIBRARY;FLAGS")
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${arch})
   set(path ${folder}/${name}_${variant})
   foreach(part IN ITEMS MAIN LIBRARY)
@@ -78,22 +81,18 @@ function(fw_macho_program arch name variant)
   add_custom_target(oracle_macho_${arch}_${name}_${variant} ALL DEPENDS ${path})
   add_dependencies(oracle_macho_${arch}_${name}_${variant} oracle_macho_${arch})
 
-  if(NOT program_LEAST)
-    set(program_LEAST 100)
-  endif()
   add_test(NAME oracle_macho_${arch}_${name}_${variant}
-    COMMAND fw_oracle --macho run_main --max 60000 --least ${program_LEAST} --
+    COMMAND fw_oracle --macho run_main --max 60000 --least 100 --
             ${folder}/machhost ${folder}/system ${path})
   set_tests_properties(oracle_macho_${arch}_${name}_${variant} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120
-    LABELS "oracle;macho" DISABLED ${oracle_disabled}
+    LABELS "oracle;macho"
     ENVIRONMENT "QEMU_CPU=max;QEMU_LD_PREFIX=/usr/aarch64-linux-gnu")
 endfunction()
 
 set(no_tables -fno-exceptions -fno-unwind-tables -fno-asynchronous-unwind-tables)
 function(fw_macho_frames arch variant)
-  cmake_parse_arguments(PARSE_ARGV 2 frames "" "LEAST" "")
   fw_macho_program(${arch} frames ${variant} MAIN frames.c frames_asm.S LIBRARY frames_library.c
-    LEAST ${frames_LEAST} FLAGS -DFRAMES_LIBRARY ${frames_UNPARSED_ARGUMENTS})
+    FLAGS -DFRAMES_LIBRARY ${ARGN})
 endfunction()
 function(fw_macho_frames_cxx arch variant)
   fw_macho_program(${arch} frames_cxx ${variant} MAIN frames_cxx.cpp LIBRARY frames_runtime.c FLAGS ${ARGN})
@@ -115,8 +114,8 @@ foreach(arch IN ITEMS x86_64 arm64)
   fw_macho_frames(${arch} O1_dwarf -O1 -femit-dwarf-unwind=always)
   fw_macho_frames(${arch} O2_dwarf_nofp -O2 -fomit-frame-pointer -femit-dwarf-unwind=always)
   fw_macho_frames(${arch} O0_no_tables -O0 ${no_tables})
-  fw_macho_frames(${arch} O2_no_tables -O2 ${no_tables} LEAST 99.9)
-  fw_macho_frames(${arch} O2_no_tables_nofp -O2 -fomit-frame-pointer ${no_tables} LEAST 99.9)
+  fw_macho_frames(${arch} O2_no_tables -O2 ${no_tables})
+  fw_macho_frames(${arch} O2_no_tables_nofp -O2 -fomit-frame-pointer ${no_tables})
   foreach(level IN ITEMS O0 O2 Os)
     fw_macho_frames_cxx(${arch} ${level} -${level})
     fw_macho_frames_cxx(${arch} ${level}_nofp -${level} -fomit-frame-pointer)
@@ -132,6 +131,6 @@ if(macho_cc_arm64)
   fw_macho_frames(arm64 O0_pac_leaf -O0 -mbranch-protection=pac-ret+leaf)
   fw_macho_frames(arm64 O2_pac_leaf_b_nofp -O2 -mbranch-protection=pac-ret+leaf+b-key -fomit-frame-pointer)
   fw_macho_frames(arm64 Os_pac_83 -Os -march=armv8.3-a -mbranch-protection=pac-ret+leaf)
-  fw_macho_frames(arm64 O2_pac_no_tables -O2 -mbranch-protection=pac-ret ${no_tables} LEAST 99.9)
+  fw_macho_frames(arm64 O2_pac_no_tables -O2 -mbranch-protection=pac-ret ${no_tables})
   fw_macho_frames_cxx(arm64 O2_pac -O2 -mbranch-protection=pac-ret)
 endif()

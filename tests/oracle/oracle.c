@@ -60,6 +60,7 @@ struct oracle {
     bool between_stacks; /* frames were left or replaced, and the jump that follows is not done */
     bool left;           /* they were left: the next return is such a jump, too */
     size_t adopted;      /* frames that stood when the Mach-O program began */
+    bool ended;
     uint64_t instructions, compared, undefined, repeated;
     size_t deepest;
     struct misses misses, peer_misses;
@@ -237,7 +238,8 @@ static void run(struct oracle *o)
         last_pc = pc;
         struct machine_step step;
         o->machine->kind->step(o->machine, &step);
-        if (step.event == MACHINE_ENDED)
+        o->ended = step.event == MACHINE_ENDED;
+        if (o->ended)
             return;
         const struct machine_signal *signal = &step.signal;
         if (step.event == MACHINE_DELIVERED)
@@ -246,7 +248,8 @@ static void run(struct oracle *o)
             follow(o, &step);
             o->instructions++;
         }
-        if (o->shadows.stack[0].count < o->adopted)
+        o->ended = o->shadows.stack[0].count < o->adopted;
+        if (o->ended)
             return; /* the Mach-O program's main has returned */
     }
 }
@@ -275,7 +278,7 @@ static void report(struct oracle *o, double took)
     if (o->machine->undecoded)
         printf("  %lu instructions changed registers that the decoder does not name\n",
                (unsigned long)o->machine->undecoded);
-    if (WIFSTOPPED(o->machine->status) && !o->settings.macho) {
+    if (!o->ended) {
         char name[160];
         process_images_name(&o->images, o->machine->pc, true, name, sizeof name);
         printf("  still running, in %s\n", name);

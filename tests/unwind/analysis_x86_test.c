@@ -415,6 +415,31 @@ static void trampolines_32(void **state)
     assert_true(row.signal_frame);
 }
 
+/* movl $0, 0x68(%rdi,%rax,4), whose last five bytes are `push $0` where a PLT stub would begin, and
+ * a jump behind it. */
+static void bytes_like_a_stub(void **state)
+{
+    (void)state;
+    enum { JUMP = 0x15, CFA = 48 };
+    static const uint8_t code[] = {
+        0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xec, 0x18,                /* a frame */
+        0x90, 0x90, 0x90, 0x90, 0xc7, 0x44, 0x87, 0x68, 0,    0,    0,    0, /* movl */
+        0xe9, 0,    0,    0,    0,    0x48, 0x83, 0xc4, 0x18, 0x5b, 0x5d, 0xc3};
+    struct unwind_image image = {.arch = &arch_x86_64,
+                                 .macho = true,
+                                 .lo = LINK_BASE,
+                                 .hi = LINK_BASE + sizeof code,
+                                 .text = {code, sizeof code, LINK_BASE}};
+    struct unwind_row row;
+    assert_int_equal(analysis_find(&image, LINK_BASE + JUMP, true, &row), UNWIND_OK);
+    assert_int_equal(row.cfa_reg, arch_x86_64.sp);
+    assert_int_equal(row.cfa_offset, CFA);
+    image.macho = false; /* an ELF image whose only stub lies elsewhere */
+    image.plt[0] = (struct unwind_section){code, 1, LINK_BASE};
+    assert_int_equal(analysis_find(&image, LINK_BASE + JUMP, true, &row), UNWIND_OK);
+    assert_int_equal(row.cfa_offset, CFA);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +453,7 @@ int main(void)
         cmocka_unit_test(trampoline_64),
         cmocka_unit_test(trampolines_32),
         cmocka_unit_test(end_of_context),
+        cmocka_unit_test(bytes_like_a_stub),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
