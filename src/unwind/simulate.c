@@ -130,7 +130,7 @@ void sim_meet(struct sim *sim, const struct sim *other)
     sim->outermost &= other->outermost;
 }
 
-static void sim_begin(struct sim *sim, const struct arch *arch)
+void sim_begin(struct sim *sim, const struct arch *arch)
 {
     *sim = (struct sim){.sp = arch->sp};
     for (unsigned i = 0; i < SIM_REGS; i++)
@@ -273,6 +273,30 @@ static bool note_turn(uint64_t back[MAX_BACK], unsigned *count, uint64_t target)
     return true;
 }
 
+/* The call of a function: what it does not preserve is lost. False when a part of this one's
+ * prologue or epilogue is called instead, which is run. */
+static bool pass_call(const struct path *path, uint64_t target, struct sim *sim)
+{
+    if (simulate_part(path->isa, path->image, target) == PART_NONE) {
+        sim_call(sim, path->isa);
+        return true;
+    }
+    simulate_called_part(path->isa, path->image, target, sim);
+    return false;
+}
+
+/* A jump that leads on to the rest of this function's epilogue, which stands elsewhere. */
+static bool enter_part(struct path *path, uint64_t target)
+{
+    struct function_range part;
+    if (simulate_part(path->isa, path->image, target) != PART_EPILOGUE ||
+        !unwind_function_at(path->image, target, &part))
+        return false;
+    path->lo = part.lo;
+    path->hi = part.hi;
+    return true;
+}
+
 /* One path, from *at with *sim. Branches not taken are left in `pending`. */
 static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *steps,
                    struct pending *pending, unsigned *pending_count, struct unwind_row *row)
@@ -299,8 +323,7 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
         switch (step.flow) {
         case FLOW_NEXT: break;
         case FLOW_CALL:
-            sim_call(sim, path.isa);
-            path.called = true;
+            path.called |= !pass_call(&path, step.target, sim);
             break;
         case FLOW_BRANCH:
             if (*pending_count < PENDING)
@@ -308,6 +331,10 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
             break;
         case FLOW_JUMP:
             if (step.target < path.lo || step.target >= path.hi) {
+                if (path.bounded && enter_part(&path, step.target)) {
+                    at = step.target;
+                    break;
+                }
                 if (path.bounded && (popped(arch, sim) ||
                                      compact_is_tail_call(path.image, at - step.size, step.target)))
                     return row_at_return(arch, sim, sim->reg[arch->lr], row);
@@ -471,7 +498,7 @@ static enum from_start prove_from_start(const struct path *path, uint64_t place,
         if (step.flow == FLOW_CALL) {
             if (unseen && at != place)
                 return START_FAILED;
-            sim_call(&sim, path->isa);
+            pass_call(path, step.target, &sim);
         }
         if (ahead)
             pending[pending_count++] = (struct pending){step.target, false, sim};
@@ -513,7 +540,8 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
         path.lo = function.lo;
         path.hi = function.hi;
         path.bounded = true;
-        start = prove_from_start(&path, place, exact, &started);
+        if (simulate_part(isa, image, function.lo) != PART_EPILOGUE)
+            start = prove_from_start(&path, place, exact, &started);
     }
     if (start == START_OUTERMOST)
         return UNWIND_ROOT;

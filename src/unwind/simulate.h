@@ -80,6 +80,23 @@ struct isa {
 enum unwind_status simulate_find(const struct isa *isa, const struct unwind_image *image,
                                  uint64_t vaddr, bool exact, struct unwind_row *row);
 
+/* Parts of prologues and epilogues that functions share: simulate_parts.c. */
+enum part {
+    PART_NONE,
+    PART_PROLOGUE, /* makes room on the stack for its caller */
+    PART_EPILOGUE, /* takes its caller's frame down */
+};
+
+/* What kind of part begins at `start`, if any. */
+enum part simulate_part(const struct isa *isa, const struct unwind_image *image, uint64_t start);
+
+/* Runs the part, which was called, as if it stood in the caller. */
+void simulate_called_part(const struct isa *isa, const struct unwind_image *image, uint64_t start,
+                          struct sim *sim);
+
+/* Every register holds what it held at the beginning. */
+void sim_begin(struct sim *sim, const struct arch *arch);
+
 /* For decoders. */
 struct value sim_add(struct value value, int64_t amount);
 void sim_set(struct sim *sim, unsigned reg, struct value value);
