@@ -145,7 +145,7 @@ static void sim_call(struct sim *sim, const struct isa *isa)
             sim_lose(sim, i);
 }
 
-static bool is_entry(struct value value, unsigned reg)
+bool sim_is_entry(struct value value, unsigned reg)
 {
     return value.kind == VALUE_ENTRY && value.reg == reg && value.offset == 0;
 }
@@ -174,7 +174,7 @@ static void set_ra(struct unwind_row *row, struct reg_row ra)
 static bool restored(struct value value, unsigned reg, unsigned base, int64_t size,
                      struct reg_row *how)
 {
-    if (is_entry(value, reg)) {
+    if (sim_is_entry(value, reg)) {
         how->how = REG_SAME;
         return true;
     }
@@ -196,7 +196,11 @@ static bool row_at_return(const struct arch *arch, const struct sim *sim, struct
     struct reg_row how = {.how = REG_UNSPECIFIED};
     start_row(row, arch, sp.reg, sp.offset);
     row->ra_signed = sim->ra_checked;
-    if (!restored(ra, arch->lr, sp.reg, sp.offset, &how))
+    /* Put aside while shared code was called. (On ARM, any register may lead on in a jump table.)
+     */
+    if (arch->id == ARCH_AARCH64 && ra.kind == VALUE_ENTRY && ra.offset == 0 && ra.reg != arch->lr)
+        how = (struct reg_row){.how = REG_IN_REG, .reg = ra.reg};
+    else if (!restored(ra, arch->lr, sp.reg, sp.offset, &how))
         return false;
     set_ra(row, how);
     for (unsigned i = 0; i < SIM_REGS; i++) {
@@ -273,16 +277,13 @@ static bool note_turn(uint64_t back[MAX_BACK], unsigned *count, uint64_t target)
     return true;
 }
 
-/* The call of a function: what it does not preserve is lost. False when a part of this one's
- * prologue or epilogue is called instead, which is run. */
-static bool pass_call(const struct path *path, uint64_t target, struct sim *sim)
+/* The call of a function: what it does not preserve is lost. False when it was shared code. */
+static bool pass_call(const struct path *path, uint64_t target, uint64_t next, struct sim *sim)
 {
-    if (simulate_part(path->isa, path->image, target) == PART_NONE) {
-        sim_call(sim, path->isa);
-        return true;
-    }
-    simulate_called_part(path->isa, path->image, target, sim);
-    return false;
+    if (simulate_shared_call(path->isa, path->image, target, next, sim))
+        return false;
+    sim_call(sim, path->isa);
+    return true;
 }
 
 /* A jump that leads on to the rest of this function's epilogue, which stands elsewhere. */
@@ -322,9 +323,7 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
         at += step.size;
         switch (step.flow) {
         case FLOW_NEXT: break;
-        case FLOW_CALL:
-            path.called |= !pass_call(&path, step.target, sim);
-            break;
+        case FLOW_CALL: path.called |= pass_call(&path, step.target, at, sim); break;
         case FLOW_BRANCH:
             if (*pending_count < PENDING)
                 pending[(*pending_count)++] = (struct pending){step.target, path.called, *sim};
@@ -360,6 +359,17 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
     return false;
 }
 
+/* What the instruction in front of `at` calls, where that can be told: 0 otherwise. */
+static uint64_t called_before(const struct path *path, uint64_t at)
+{
+    struct sim sim;
+    sim_begin(&sim, path->image->arch);
+    struct step step = {.flow = FLOW_STOP};
+    if (path->isa->size)
+        step = path->isa->run(path->image, at - path->isa->size, &sim);
+    return step.flow == FLOW_CALL ? step.target : 0;
+}
+
 static bool prove_forward(const struct path *path, uint64_t at, bool exact, struct unwind_row *row)
 {
     struct pending pending[PENDING];
@@ -368,10 +378,8 @@ static bool prove_forward(const struct path *path, uint64_t at, bool exact, stru
 
     sim_begin(&sim, path->image->arch);
     struct path from = *path;
-    if (!exact) {
-        sim_call(&sim, path->isa);
-        from.called = true;
-    }
+    if (!exact)
+        from.called = pass_call(path, called_before(path, at), at, &sim);
     if (follow(from, at, &sim, &steps, pending, &pending_count, row))
         return true;
     while (tried < pending_count) {
@@ -390,11 +398,22 @@ static bool slot_of(const struct sim *sim, unsigned reg, int64_t *offset)
 {
     for (unsigned i = 0; i < sim->slot_count; i++) {
         const struct slot *slot = &sim->slot[i];
-        if (slot->base == sim->sp && is_entry(slot->value, reg)) {
+        if (slot->base == sim->sp && sim_is_entry(slot->value, reg)) {
             *offset = slot->offset;
             return true;
         }
     }
+    return false;
+}
+
+/* Another register that holds what `reg` held. */
+static bool holder_of(const struct sim *sim, unsigned reg, uint8_t *holder)
+{
+    for (uint8_t i = 0; i < SIM_REGS; i++)
+        if (i != reg && sim_is_entry(sim->reg[i], reg)) {
+            *holder = i;
+            return true;
+        }
     return false;
 }
 
@@ -428,10 +447,13 @@ static bool row_at_place(const struct arch *arch, const struct sim *sim, struct 
     /* What was saved lies in its slot. The register may hold it as well, but not when the place is
      * reached again, by a branch backwards from behind a call. */
     int64_t offset = 0;
+    uint8_t holder = 0;
     if (slot_of(sim, arch->lr, &offset))
         set_ra(row, (struct reg_row){.how = REG_AT_CFA, .offset = offset});
-    else if (is_entry(sim->reg[arch->lr], arch->lr))
+    else if (sim_is_entry(sim->reg[arch->lr], arch->lr))
         set_ra(row, (struct reg_row){.how = REG_SAME});
+    else if (holder_of(sim, arch->lr, &holder))
+        set_ra(row, (struct reg_row){.how = REG_IN_REG, .reg = holder});
     else
         return false;
     for (unsigned i = 0; i < SIM_REGS; i++) {
@@ -439,7 +461,7 @@ static bool row_at_place(const struct arch *arch, const struct sim *sim, struct 
             continue;
         if (slot_of(sim, i, &offset))
             row->reg[i] = (struct reg_row){.how = REG_AT_CFA, .offset = offset};
-        else if (!is_entry(sim->reg[i], i))
+        else if (!sim_is_entry(sim->reg[i], i))
             row->reg[i].how = REG_UNDEFINED;
     }
     return true;
@@ -498,7 +520,7 @@ static enum from_start prove_from_start(const struct path *path, uint64_t place,
         if (step.flow == FLOW_CALL) {
             if (unseen && at != place)
                 return START_FAILED;
-            pass_call(path, step.target, &sim);
+            pass_call(path, step.target, at, &sim);
         }
         if (ahead)
             pending[pending_count++] = (struct pending){step.target, false, sim};
@@ -561,6 +583,8 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
             return UNWIND_NO_INFO;
         *row = started;
     }
+    if (exact)
+        simulate_keep(isa, image, place, row);
     row->lo = vaddr;
     row->hi = vaddr + 1;
     return UNWIND_OK;

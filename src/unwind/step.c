@@ -224,8 +224,11 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
         /* A piece of a function that was moved away, and describes the rest as its caller (lock
          * stubs of glibc before 2.20): its return address is computed, and sp where the two meet
          * may be lower by the red zone. */
-        bool moved = exact && row->reg[ra_reg].how == REG_VAL_EXPR && old - sp <= RED_ZONE;
-        if ((sp < old && !moved) || (sp == old && !(in_register && exact) && !moved))
+        bool moved = exact && ra_how == REG_VAL_EXPR && old - sp <= RED_ZONE;
+        /* A leaf function that called code which it shares with others. The register is not kept,
+         * so this does not go on for ever. */
+        bool put_aside = ra_how == REG_IN_REG && row->method == FW_METHOD_ANALYSIS;
+        if ((sp < old && !moved) || (sp == old && !(in_register && (exact || put_aside)) && !moved))
             return UNWIND_LOOP;
     }
     *regs = caller;

@@ -8,9 +8,10 @@
  *          needs a register that quick mode does not carry (a frame addressed by rbx, ARM Thumb
  *          code by r7).
  *
- * Invariant: every step but one over a signal frame moves sp outwards (or takes the innermost
- * frame's return address from the link register), so a walk ends; signal frames and frames are
- * counted besides.
+ * Invariant: every step but one over a signal frame moves sp outwards (or takes the return address
+ * of the innermost frame from a register, or that of one which called shared code,
+ * simulate_parts.c, from a register that it does not keep), so a walk ends; signal frames and
+ * frames are counted besides.
  *
  * Where the space has Swift async functions, the walk leaves the stack at the first one for the
  * chain of its contexts (async.h). Tags are taken off frame pointers after each step, so both modes
