@@ -572,9 +572,12 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
     bool forward = prove_forward(&path, place, exact, row);
     if (forward && row->reg[row->ra_reg].how == REG_SAME && link_register_computed(&path, place))
         return UNWIND_NO_INFO;
-    if (forward && start == START_PROVED && started.cfa_reg == row->cfa_reg &&
-        started.cfa_offset != row->cfa_offset)
-        return UNWIND_NO_INFO;
+    if (forward && start == START_PROVED && !path.epilogue && started.cfa_reg == row->cfa_reg &&
+        started.cfa_offset != row->cfa_offset) {
+        if (!image->macho || !simulate_is_straight(isa, image, path.lo, place))
+            return UNWIND_NO_INFO;
+        forward = false; /* in a prologue, the way from the start says all */
+    }
     if (!forward) {
         /* A part of a function that was moved away (.cold) looks like a function, but begins with
          * a frame made elsewhere: only one that saves the link register itself is believed. Mach-O

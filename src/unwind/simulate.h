@@ -100,6 +100,10 @@ bool simulate_shared_call(const struct isa *isa, const struct unwind_image *imag
 void simulate_keep(const struct isa *isa, const struct unwind_image *image, uint64_t start,
                    struct unwind_row *row);
 
+/* Whether nothing but straight code leads from `start` to `end`. */
+bool simulate_is_straight(const struct isa *isa, const struct unwind_image *image, uint64_t start,
+                          uint64_t end);
+
 /* Every register holds what it held at the beginning. */
 void sim_begin(struct sim *sim, const struct arch *arch);
 

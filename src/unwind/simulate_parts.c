@@ -33,6 +33,21 @@ static struct step run_straight(const struct isa *isa, const struct unwind_image
     return step;
 }
 
+bool simulate_is_straight(const struct isa *isa, const struct unwind_image *image, uint64_t start,
+                          uint64_t end)
+{
+    enum { PROLOGUE = 32 /* instructions */ };
+    struct sim sim;
+    sim_begin(&sim, image->arch);
+    for (unsigned i = 0; i < PROLOGUE && start < end; i++) {
+        const struct step step = isa->run(image, start, &sim);
+        if (step.size == 0 || step.flow != FLOW_NEXT)
+            return false;
+        start += step.size;
+    }
+    return start == end;
+}
+
 enum part simulate_part(const struct isa *isa, const struct unwind_image *image, uint64_t start)
 {
     enum { LONGEST = 16 };
