@@ -82,6 +82,7 @@ Pod::Spec.new do |s|
     'src/unwind/sigframe_arm.c',
     'src/unwind/sigframe_x86.c',
     'src/unwind/simulate.c',
+    'src/unwind/simulate_parts.c',
     'src/unwind/step.c',
     'src/unwind/stubs_macho.c',
     'src/unwind/thumb_decode.c',
