@@ -80,6 +80,7 @@ Pod::Spec.new do |s|
     'src/unwind/rule.c',
     'src/unwind/sigframe.c',
     'src/unwind/sigframe_arm.c',
+    'src/unwind/sigframe_darwin.c',
     'src/unwind/sigframe_x86.c',
     'src/unwind/simulate.c',
     'src/unwind/simulate_parts.c',

@@ -156,6 +156,7 @@ let package = Package(
                 "src/unwind/rule.c",
                 "src/unwind/sigframe.c",
                 "src/unwind/sigframe_arm.c",
+                "src/unwind/sigframe_darwin.c",
                 "src/unwind/sigframe_x86.c",
                 "src/unwind/simulate.c",
                 "src/unwind/simulate_parts.c",

@@ -26,7 +26,8 @@ void self_space(struct self_images *images, struct walk_space *space)
                                  .cache = &cache,
                                  .pac_mask = self_pac_mask(),
                                  .is_code = self_images_is_code,
-                                 .swift_async = SELF_SWIFT_ASYNC};
+                                 .swift_async = SELF_SWIFT_ASYNC,
+                                 .sigtramp = self_sigtramp()};
 }
 
 static void walk_self(struct fw_stack *stack, const struct regs *regs,

@@ -11,4 +11,7 @@ void self_context_regs(const void *ucontext, struct regs *regs);
  * none. */
 uint64_t self_pac_mask(void);
 
+/* Where the system's _sigtramp begins (Apple); 0 elsewhere. */
+uint64_t self_sigtramp(void);
+
 #endif

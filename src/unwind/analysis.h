@@ -25,6 +25,11 @@ enum unwind_status analysis_find_arm(const struct unwind_image *image, uint64_t 
 enum unwind_status stub_find(const struct unwind_image *image, uint64_t vaddr,
                              struct unwind_row *row);
 bool stub_contains(const struct unwind_image *image, uint64_t vaddr);
+/* Turns a row of Apple's _sigtramp, whose CFA is known, into that of the registers which the kernel
+ * saved for its return. False, and the row is as it was, when they are not found. */
+bool sigframe_darwin(const struct arch *arch, const struct memory *memory, uint64_t cfa,
+                     struct unwind_row *row);
+
 /* aarch64 and arm */
 enum unwind_status sigframe_find_arm(const struct unwind_image *image, uint64_t vaddr,
                                      struct unwind_row *row);

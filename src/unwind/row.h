@@ -44,7 +44,7 @@ struct unwind_row {
     uint8_t ra_reg;     /* which entry of `reg` holds the rule of the return address */
     uint8_t method;     /* fw_method that frames found through this row carry */
     bool signal_frame;  /* a signal trampoline: the caller was interrupted, its address is exact */
-    bool fleeting;      /* of code outside all images, which may change: not to be remembered */
+    bool fleeting;      /* holds this time only: of code outside all images, which may change */
     bool ra_signed;     /* aarch64: the return address is signed (DW_CFA_AARCH64_negate_ra_state) */
     int64_t cfa_offset; /* bytes */
     struct span cfa_expr;

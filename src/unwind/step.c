@@ -9,6 +9,7 @@
  */
 #include "unwind/step.h"
 
+#include "unwind/analysis.h"
 #include "unwind/sources.h"
 
 enum {
@@ -396,13 +397,41 @@ enum unwind_status step_without_info(const struct walk_space *space, const struc
     return UNWIND_OK;
 }
 
+/* Whether the runtime address lies in _sigtramp. */
+static bool in_sigtramp(const struct walk_space *space, uint64_t address)
+{
+    enum { USUAL_SIZE = 256 };
+    struct function_range function;
+    const struct unwind_image *image =
+        address >= space->sigtramp ? find_macho(space, address) : NULL;
+    if (!image)
+        return false;
+    if (unwind_function_at(image, address - image->bias, &function))
+        return function.lo == space->sigtramp - image->bias;
+    return address - space->sigtramp < USUAL_SIZE;
+}
+
+enum unwind_status step_row(const struct walk_space *space, const struct memory *memory,
+                            const struct regs *regs, bool exact, struct unwind_row *row)
+{
+    const uint64_t pc = regs->r[space->arch->pc];
+    uint64_t cfa;
+    enum unwind_status status = step_find_row(space, memory, pc, exact, row);
+    if (status == UNWIND_OK && space->sigtramp && !row->signal_frame &&
+        in_sigtramp(space, pc - !exact)) {
+        row->fleeting = true; /* where the registers lie is read from memory each time */
+        if (find_cfa(space, memory, row, regs, &cfa) == UNWIND_OK)
+            sigframe_darwin(space->arch, memory, cfa, row);
+    }
+    return status;
+}
+
 enum unwind_status walk_step(const struct walk_space *space, const struct memory *memory,
                              bool exact, struct regs *regs, uint8_t *method, bool *signal_frame)
 {
     struct unwind_row row;
-    uint64_t pc = regs->r[space->arch->pc];
     *signal_frame = false;
-    enum unwind_status status = step_find_row(space, memory, pc, exact, &row);
+    enum unwind_status status = step_row(space, memory, regs, exact, &row);
     if (status == UNWIND_OK) {
         *method = row.method;
         *signal_frame = row.signal_frame;

@@ -13,6 +13,11 @@
 enum unwind_status step_find_row(const struct walk_space *space, const struct memory *memory,
                                  uint64_t address, bool exact, struct unwind_row *row);
 
+/* The same for a frame whose registers are known: of a frame of _sigtramp, the row of what the
+ * signal interrupted. */
+enum unwind_status step_row(const struct walk_space *space, const struct memory *memory,
+                            const struct regs *regs, bool exact, struct unwind_row *row);
+
 /* Turns *regs into the caller's state. UNWIND_NEEDS_REGS when a register that CFA, return address
  * or sp depend on is unknown. `exact` is the kind of the current pc. */
 enum unwind_status step_apply(const struct walk_space *space, const struct memory *memory,

@@ -233,12 +233,13 @@ static __attribute__((noinline)) enum unwind_status quick_step_slow(const struct
     struct regs regs;
     quick_to_regs(space->arch, at, &regs);
     const uint64_t key = rule_key(space->cache, at->pc, at->exact);
-    enum unwind_status status = step_find_row(space, memory, at->pc, at->exact, &row);
+    enum unwind_status status = step_row(space, memory, &regs, at->exact, &row);
     bool signal_frame = false;
     if (status == UNWIND_OK) {
         signal_frame = row.signal_frame;
         at->method = row.method;
-        rule_cache_put_key(space->cache, at->pc, key, rule_pack(space->arch, &row));
+        if (!row.fleeting)
+            rule_cache_put_key(space->cache, at->pc, key, rule_pack(space->arch, &row));
         status = step_apply(space, memory, &row, at->exact, &regs);
     } else if (status == UNWIND_NO_INFO) {
         status = step_without_info(space, memory, at->exact, &regs, &at->method);

@@ -31,6 +31,8 @@ struct walk_space {
      * is tagged belongs to an async function, and the contexts behind it (async.h) replace the
      * frames of its executor. `memory` must be able to read the contexts. */
     bool swift_async;
+    /* Where _sigtramp begins, which calls signal handlers on Apple platforms; 0: unknown. */
+    uint64_t sigtramp;
 };
 
 struct walk_options {

@@ -375,7 +375,7 @@ static void other_stubs(void **state)
 
 /* ---- walks over stacks made by hand ---- */
 
-enum { BASE = 0x100000, STACK = 0x700000, WORDS = 64 };
+enum { BASE = 0x100000, STACK = 0x700000, WORDS = 128 };
 
 /* An image whose code is nothing but calls, so that it proves nothing: one function in
  * each 0x100 bytes. */
@@ -386,6 +386,7 @@ struct world {
     uint8_t starts[64];
     uint64_t stack[WORDS];
     struct rule_cache *cache;
+    uint64_t sigtramp;
 };
 
 static struct world *make_world(const struct arch *arch, const uint32_t (*entries)[2],
@@ -438,17 +439,25 @@ static void put_code(struct world *w, unsigned function, const uint32_t *insns, 
     memcpy(w->code + 0x1000 + 0x100 * function, insns, 4 * count);
 }
 
+static void walk_world(struct world *w, const struct regs *regs, struct fw_stack *stack)
+{
+    const struct walk_space space = {.arch = w->image.arch,
+                                     .find_image = find_image,
+                                     .context = &w->image,
+                                     .cache = w->cache,
+                                     .sigtramp = w->sigtramp};
+    const struct memory memory = {.range = {{STACK, sizeof w->stack, (const uint8_t *)w->stack}}};
+    const struct walk_options options = {.exact_first = true};
+    walk_stack(&space, &memory, regs, &options, stack);
+}
+
 static void check_walk(struct world *w, const struct regs *regs, const uint64_t *expected,
                        unsigned count, uint8_t end)
 {
     struct fw_frame frames[16];
     struct fw_stack stack = {.frames = frames, .capacity = 16};
-    const struct walk_space space = {
-        .arch = w->image.arch, .find_image = find_image, .context = &w->image, .cache = w->cache};
-    const struct memory memory = {.range = {{STACK, sizeof w->stack, (const uint8_t *)w->stack}}};
-    const struct walk_options options = {.exact_first = true};
     for (unsigned again = 0; again < 2; again++) { /* the second time by rules from the cache */
-        walk_stack(&space, &memory, regs, &options, &stack);
+        walk_world(w, regs, &stack);
         assert_int_equal(stack.count, count);
         for (unsigned i = 0; i < count; i++)
             assert_int_equal(frames[i].address, expected[i]);
@@ -578,6 +587,77 @@ static void frameless_further_out(void **state)
     free_world(w);
 }
 
+/* A handler called by _sigtramp, which the tables describe like any function, has interrupted
+ * function 3. `place` tells where in the frame the siginfo (104 bytes), the ucontext and the
+ * machine context lie. */
+struct sigframe {
+    unsigned ucontext, context; /* bytes above the CFA of _sigtramp */
+    uint32_t on_stack;
+    uint64_t link, size;
+    bool found;
+};
+
+static void put_word(struct world *w, uint64_t address, uint64_t value)
+{
+    w->stack[(address - STACK) / 8] = value;
+}
+
+static void walk_through_handler(const struct arch *arch, uint32_t frame, const struct sigframe *s)
+{
+    const uint32_t entries[][2] = {
+        {0x1000, NONE}, {0x1100, frame}, {0x1200, frame}, {0x1300, frame}, {0x1400, NONE}};
+    struct world *w = make_world(arch, entries, 5);
+    const bool is_x86 = arch == &arch_x86_64;
+    const uint64_t handler = STACK + 16, tramp = STACK + 48, cfa = tramp + 16;
+    const uint64_t outer = STACK + 8 * (WORDS - 4), wrong = in_function(w, 2);
+    w->sigtramp = in_function(w, 1) - 0x40;
+    put_word(w, handler, tramp);
+    put_word(w, handler + 8, in_function(w, 1));
+    put_word(w, tramp, outer);
+    put_word(w, tramp + 8, wrong); /* what the link register held, or whatever lay there */
+    const uint64_t ucontext = cfa + s->ucontext, state = cfa + s->context + 16;
+    put_word(w, ucontext, s->on_stack);
+    put_word(w, ucontext + 32, s->link);
+    put_word(w, ucontext + 40, s->size);
+    put_word(w, ucontext + 48, cfa + s->context);
+    put_word(w, state + (is_x86 ? 48 : 8 * 29), outer);
+    put_word(w, state + (is_x86 ? 56 : 8 * 31), outer - 8);
+    put_word(w, state + (is_x86 ? 128 : 8 * 32), in_function(w, 3));
+    put_word(w, outer, 0);
+    put_word(w, outer + 8, in_function(w, 4));
+
+    struct regs regs = registers(arch, in_function(w, 3) + 16, STACK, handler);
+    const uint64_t found[] = {regs.r[arch->pc], in_function(w, 1), in_function(w, 3),
+                              in_function(w, 4)};
+    const uint64_t by_tables[] = {regs.r[arch->pc], in_function(w, 1), wrong, in_function(w, 4)};
+    check_walk(w, &regs, s->found ? found : by_tables, 4, FW_END_ROOT);
+    if (s->found) {
+        struct fw_frame frames[4];
+        struct fw_stack stack = {.frames = frames, .capacity = 4};
+        walk_world(w, &regs, &stack);
+        assert_int_equal(frames[1].flags, FW_FRAME_SIGNAL);
+        assert_int_equal(frames[2].kind, FW_FRAME_EXACT);
+        assert_int_equal(frames[2].method, FW_METHOD_SIGNAL);
+        assert_int_equal(frames[3].kind, FW_FRAME_RETURN);
+    }
+    free_world(w);
+}
+
+static void signal_handlers(void **state)
+{
+    enum { FRAME_X86 = 0x01000000 };
+    static const struct sigframe frames[] = {
+        {104, 160, 0, 0, 816, true},      {104, 160, 1, 0, 816, true},  {0, 160, 0, 0, 816, true},
+        {104, 160, 2, 0, 816, false},     {104, 160, 0, 8, 816, false}, {104, 160, 0, 0, 64, false},
+        {104, 160, 0, 0, 1 << 20, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
+        walk_through_handler(&arch_aarch64, FRAME, &frames[i]);
+        walk_through_handler(&arch_x86_64, FRAME_X86, &frames[i]);
+    }
+}
+
 /* Saved registers of arm64_32 take eight bytes, its addresses four. */
 static void walk_arm64_32(void **state)
 {
@@ -666,6 +746,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(system_calls),
         cmocka_unit_test(no_information_further_out),
         cmocka_unit_test(frameless_further_out),
+        cmocka_unit_test(signal_handlers),
         cmocka_unit_test(walk_arm64_32),
         cmocka_unit_test(walk_armv7),
         cmocka_unit_test(numbers_of_i386),

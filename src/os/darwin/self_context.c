@@ -7,6 +7,7 @@
 #include "arch/pac.h"
 #include "os/darwin/native_state.h"
 
+#include <dlfcn.h>
 #include <sys/ucontext.h>
 
 void self_context_regs(const void *ucontext, struct regs *regs)
@@ -18,4 +19,16 @@ void self_context_regs(const void *ucontext, struct regs *regs)
 uint64_t self_pac_mask(void)
 {
     return arch_pac_mask();
+}
+
+static uint64_t sigtramp;
+
+static __attribute__((constructor)) void learn_sigtramp(void)
+{
+    sigtramp = (uintptr_t)dlsym(RTLD_DEFAULT, "_sigtramp") & (uintptr_t)~arch_pac_mask();
+}
+
+uint64_t self_sigtramp(void)
+{
+    return sigtramp;
 }

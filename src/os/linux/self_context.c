@@ -40,3 +40,8 @@ uint64_t self_pac_mask(void)
 {
     return arch_pac_mask();
 }
+
+uint64_t self_sigtramp(void)
+{
+    return 0; /* trampolines are known by their instructions */
+}
