@@ -384,8 +384,8 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
         if (terms.addresses) {
             *address++ = (void *)(uintptr_t)pc;
         } else {
-            *frame++ = frame_of(pc, info);
             id = stack_id_step(id, pc);
+            *frame++ = frame_of(pc, info);
         }
         if (fp_words)
             fp = near_word(&near, fp_at, terms);
