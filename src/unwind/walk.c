@@ -273,7 +273,7 @@ static enum unwind_status quick_step_rule(const struct walk_space *space,
     if (ra_words != 0 && !memory_word(memory, (cfa + (uint64_t)ra_words * word) & mask, word, &ra))
         return UNWIND_BAD_MEMORY;
     ra = step_code_address(space, ra);
-    if (ra_words == 0 && !at->exact && ra == at->pc)
+    if (ra_words == 0 && ra == at->pc)
         return UNWIND_BAD_INFO;
     if (cfa < at->sp || (cfa == at->sp && !(ra_words == 0 && at->exact)))
         return UNWIND_LOOP;
