@@ -9,7 +9,7 @@
  *
  * A frame is a line as callStackSymbols has it: number, image, address, symbol + offset in decimal.
  *
- *     Thread 26751 (main) S (sleeping), queue "com.apple.main-thread"
+ *     Thread 26751 "Shop" (main) S (sleeping), queue "com.apple.main-thread"
  *     0   libsystem_kernel.dylib              0x00000001a7b0e1d4 semaphore_wait_trap + 8
  *     1   Shop                                0x0000000104c8b0a4 $s4Shop4CartC4saveyyF + 128
  *

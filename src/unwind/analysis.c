@@ -26,12 +26,12 @@ static bool same_place(const struct reg_row *a, const struct reg_row *b)
 /* Tables of Mach-O images hold in the body of a function: a thread may stand in front of it, behind
  * it, or in a stub. What the instructions prove is right; registers of which they say nothing lie
  * where the table says. */
-static void correct_outside_body(const struct unwind_image *image, uint64_t vaddr,
+static void correct_outside_body(const struct unwind_image *image, uint64_t vaddr, bool exact,
                                  struct unwind_row *row)
 {
     const struct arch *arch = image->arch;
     struct unwind_row proved;
-    if (row->signal_frame || analysis_find(image, vaddr, true, &proved) != UNWIND_OK)
+    if (row->signal_frame || analysis_find(image, vaddr, exact, &proved) != UNWIND_OK)
         return;
     bool agree = row->cfa_how == CFA_REG && row->cfa_reg == proved.cfa_reg &&
                  row->cfa_offset == proved.cfa_offset && row->ra_reg == proved.ra_reg;
@@ -40,16 +40,25 @@ static void correct_outside_body(const struct unwind_image *image, uint64_t vadd
         if (reg->how == REG_UNDEFINED && (arch->callee_saved >> i & 1))
             *reg = row->reg[i];
         agree = agree && same_place(reg, &row->reg[i]);
+        if (row->reg[i].how == REG_UNSPECIFIED && reg->how == REG_SAME)
+            row->reg[i].how = REG_SAME;
     }
     if (!agree)
         *row = proved;
 }
 
+/* Not true behind a call; but functions that call shared code have such tables. */
+static bool keeps_link_register(const struct arch *arch, const struct unwind_row *row)
+{
+    return arch->lr != ARCH_NO_REG && row->ra_reg == arch->lr &&
+           (row->reg[arch->lr].how == REG_SAME || row->reg[arch->lr].how == REG_UNSPECIFIED);
+}
+
 void analysis_correct(const struct unwind_image *image, uint64_t vaddr, bool exact,
                       struct unwind_row *row)
 {
-    if (image->macho && exact)
-        correct_outside_body(image, vaddr, row);
+    if (image->macho && (exact || keeps_link_register(image->arch, row)))
+        correct_outside_body(image, vaddr, exact, row);
     else if (image->arch->id == ARCH_X86_64 || image->arch->id == ARCH_I386)
         analysis_correct_x86(image, vaddr, exact, row);
 }

@@ -335,6 +335,27 @@ static enum leaving leaves(const struct unwind_image *image, uint64_t lo, uint64
     return STAYS;
 }
 
+/* Whether nothing but straight code leads from the function's first instruction to `at`: a
+ * prologue, where the way from the start says all. */
+static bool straight_from(const struct unwind_image *image, uint64_t lo, uint64_t at)
+{
+    enum { PROLOGUE = 32 /* instructions */ };
+    struct x86_insn insn;
+    for (unsigned i = 0; i < PROLOGUE && lo < at && decode(image, lo, &insn); i++) {
+        switch (insn.kind) {
+        case X86_CALL:
+        case X86_CALL_INDIRECT:
+        case X86_JUMP:
+        case X86_JUMP_INDIRECT:
+        case X86_BRANCH:
+        case X86_RET:
+        case X86_TRAP: return false;
+        default: lo += insn.length;
+        }
+    }
+    return lo == at;
+}
+
 static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool exact,
                          struct frame *frame)
 {
@@ -366,8 +387,14 @@ static bool traced_frame(const struct unwind_image *image, uint64_t vaddr, bool 
     if (!has_forward && !has_backward)
         return false;
     *frame = has_forward ? forward : backward;
-    if (has_forward && has_backward && !combine(frame, &backward))
-        return false;
+    if (has_forward && has_backward && !combine(frame, &backward)) {
+        if (leaving != STAYS)
+            *frame = forward;
+        else if (image->macho && straight_from(image, lo, start))
+            *frame = backward;
+        else
+            return false;
+    }
     /* sp of a frame that called is where the call left it, before the callee pops arguments. */
     int64_t popped = exact || frame->cfa_reg != X86_SP ? 0 : x86_popped_by_call(image, start);
     frame->cfa_offset += popped;

@@ -130,7 +130,7 @@ void sim_meet(struct sim *sim, const struct sim *other)
     sim->outermost &= other->outermost;
 }
 
-static void sim_begin(struct sim *sim, const struct arch *arch)
+void sim_begin(struct sim *sim, const struct arch *arch)
 {
     *sim = (struct sim){.sp = arch->sp};
     for (unsigned i = 0; i < SIM_REGS; i++)
@@ -145,7 +145,7 @@ static void sim_call(struct sim *sim, const struct isa *isa)
             sim_lose(sim, i);
 }
 
-static bool is_entry(struct value value, unsigned reg)
+bool sim_is_entry(struct value value, unsigned reg)
 {
     return value.kind == VALUE_ENTRY && value.reg == reg && value.offset == 0;
 }
@@ -174,7 +174,7 @@ static void set_ra(struct unwind_row *row, struct reg_row ra)
 static bool restored(struct value value, unsigned reg, unsigned base, int64_t size,
                      struct reg_row *how)
 {
-    if (is_entry(value, reg)) {
+    if (sim_is_entry(value, reg)) {
         how->how = REG_SAME;
         return true;
     }
@@ -196,7 +196,11 @@ static bool row_at_return(const struct arch *arch, const struct sim *sim, struct
     struct reg_row how = {.how = REG_UNSPECIFIED};
     start_row(row, arch, sp.reg, sp.offset);
     row->ra_signed = sim->ra_checked;
-    if (!restored(ra, arch->lr, sp.reg, sp.offset, &how))
+    /* Put aside while shared code was called. (On ARM, any register may lead on in a jump table.)
+     */
+    if (arch->id == ARCH_AARCH64 && ra.kind == VALUE_ENTRY && ra.offset == 0 && ra.reg != arch->lr)
+        how = (struct reg_row){.how = REG_IN_REG, .reg = ra.reg};
+    else if (!restored(ra, arch->lr, sp.reg, sp.offset, &how))
         return false;
     set_ra(row, how);
     for (unsigned i = 0; i < SIM_REGS; i++) {
@@ -273,6 +277,27 @@ static bool note_turn(uint64_t back[MAX_BACK], unsigned *count, uint64_t target)
     return true;
 }
 
+/* The call of a function: what it does not preserve is lost. False when it was shared code. */
+static bool pass_call(const struct path *path, uint64_t target, uint64_t next, struct sim *sim)
+{
+    if (simulate_shared_call(path->isa, path->image, target, next, sim))
+        return false;
+    sim_call(sim, path->isa);
+    return true;
+}
+
+/* A jump that leads on to the rest of this function's epilogue, which stands elsewhere. */
+static bool enter_part(struct path *path, uint64_t target)
+{
+    struct function_range part;
+    if (simulate_part(path->isa, path->image, target) != PART_EPILOGUE ||
+        !unwind_function_at(path->image, target, &part))
+        return false;
+    path->lo = part.lo;
+    path->hi = part.hi;
+    return true;
+}
+
 /* One path, from *at with *sim. Branches not taken are left in `pending`. */
 static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *steps,
                    struct pending *pending, unsigned *pending_count, struct unwind_row *row)
@@ -298,16 +323,17 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
         at += step.size;
         switch (step.flow) {
         case FLOW_NEXT: break;
-        case FLOW_CALL:
-            sim_call(sim, path.isa);
-            path.called = true;
-            break;
+        case FLOW_CALL: path.called |= pass_call(&path, step.target, at, sim); break;
         case FLOW_BRANCH:
             if (*pending_count < PENDING)
                 pending[(*pending_count)++] = (struct pending){step.target, path.called, *sim};
             break;
         case FLOW_JUMP:
             if (step.target < path.lo || step.target >= path.hi) {
+                if (path.bounded && enter_part(&path, step.target)) {
+                    at = step.target;
+                    break;
+                }
                 if (path.bounded && (popped(arch, sim) ||
                                      compact_is_tail_call(path.image, at - step.size, step.target)))
                     return row_at_return(arch, sim, sim->reg[arch->lr], row);
@@ -333,6 +359,17 @@ static bool follow(struct path path, uint64_t at, struct sim *sim, unsigned *ste
     return false;
 }
 
+/* What the instruction in front of `at` calls, where that can be told: 0 otherwise. */
+static uint64_t called_before(const struct path *path, uint64_t at)
+{
+    struct sim sim;
+    sim_begin(&sim, path->image->arch);
+    struct step step = {.flow = FLOW_STOP};
+    if (path->isa->size)
+        step = path->isa->run(path->image, at - path->isa->size, &sim);
+    return step.flow == FLOW_CALL ? step.target : 0;
+}
+
 static bool prove_forward(const struct path *path, uint64_t at, bool exact, struct unwind_row *row)
 {
     struct pending pending[PENDING];
@@ -341,10 +378,8 @@ static bool prove_forward(const struct path *path, uint64_t at, bool exact, stru
 
     sim_begin(&sim, path->image->arch);
     struct path from = *path;
-    if (!exact) {
-        sim_call(&sim, path->isa);
-        from.called = true;
-    }
+    if (!exact)
+        from.called = pass_call(path, called_before(path, at), at, &sim);
     if (follow(from, at, &sim, &steps, pending, &pending_count, row))
         return true;
     while (tried < pending_count) {
@@ -363,11 +398,22 @@ static bool slot_of(const struct sim *sim, unsigned reg, int64_t *offset)
 {
     for (unsigned i = 0; i < sim->slot_count; i++) {
         const struct slot *slot = &sim->slot[i];
-        if (slot->base == sim->sp && is_entry(slot->value, reg)) {
+        if (slot->base == sim->sp && sim_is_entry(slot->value, reg)) {
             *offset = slot->offset;
             return true;
         }
     }
+    return false;
+}
+
+/* Another register that holds what `reg` held. */
+static bool holder_of(const struct sim *sim, unsigned reg, uint8_t *holder)
+{
+    for (uint8_t i = 0; i < SIM_REGS; i++)
+        if (i != reg && sim_is_entry(sim->reg[i], reg)) {
+            *holder = i;
+            return true;
+        }
     return false;
 }
 
@@ -401,10 +447,13 @@ static bool row_at_place(const struct arch *arch, const struct sim *sim, struct 
     /* What was saved lies in its slot. The register may hold it as well, but not when the place is
      * reached again, by a branch backwards from behind a call. */
     int64_t offset = 0;
+    uint8_t holder = 0;
     if (slot_of(sim, arch->lr, &offset))
         set_ra(row, (struct reg_row){.how = REG_AT_CFA, .offset = offset});
-    else if (is_entry(sim->reg[arch->lr], arch->lr))
+    else if (sim_is_entry(sim->reg[arch->lr], arch->lr))
         set_ra(row, (struct reg_row){.how = REG_SAME});
+    else if (holder_of(sim, arch->lr, &holder))
+        set_ra(row, (struct reg_row){.how = REG_IN_REG, .reg = holder});
     else
         return false;
     for (unsigned i = 0; i < SIM_REGS; i++) {
@@ -412,7 +461,7 @@ static bool row_at_place(const struct arch *arch, const struct sim *sim, struct 
             continue;
         if (slot_of(sim, i, &offset))
             row->reg[i] = (struct reg_row){.how = REG_AT_CFA, .offset = offset};
-        else if (!is_entry(sim->reg[i], i))
+        else if (!sim_is_entry(sim->reg[i], i))
             row->reg[i].how = REG_UNDEFINED;
     }
     return true;
@@ -471,7 +520,7 @@ static enum from_start prove_from_start(const struct path *path, uint64_t place,
         if (step.flow == FLOW_CALL) {
             if (unseen && at != place)
                 return START_FAILED;
-            sim_call(&sim, path->isa);
+            pass_call(path, step.target, at, &sim);
         }
         if (ahead)
             pending[pending_count++] = (struct pending){step.target, false, sim};
@@ -513,7 +562,8 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
         path.lo = function.lo;
         path.hi = function.hi;
         path.bounded = true;
-        start = prove_from_start(&path, place, exact, &started);
+        if (simulate_part(isa, image, function.lo) != PART_EPILOGUE)
+            start = prove_from_start(&path, place, exact, &started);
     }
     if (start == START_OUTERMOST)
         return UNWIND_ROOT;
@@ -522,9 +572,12 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
     bool forward = prove_forward(&path, place, exact, row);
     if (forward && row->reg[row->ra_reg].how == REG_SAME && link_register_computed(&path, place))
         return UNWIND_NO_INFO;
-    if (forward && start == START_PROVED && started.cfa_reg == row->cfa_reg &&
-        started.cfa_offset != row->cfa_offset)
-        return UNWIND_NO_INFO;
+    if (forward && start == START_PROVED && !path.epilogue && started.cfa_reg == row->cfa_reg &&
+        started.cfa_offset != row->cfa_offset) {
+        if (!image->macho || !simulate_is_straight(isa, image, path.lo, place))
+            return UNWIND_NO_INFO;
+        forward = false; /* in a prologue, the way from the start says all */
+    }
     if (!forward) {
         /* A part of a function that was moved away (.cold) looks like a function, but begins with
          * a frame made elsewhere: only one that saves the link register itself is believed. Mach-O
@@ -533,6 +586,8 @@ enum unwind_status simulate_find(const struct isa *isa, const struct unwind_imag
             return UNWIND_NO_INFO;
         *row = started;
     }
+    if (exact)
+        simulate_keep(isa, image, place, row);
     row->lo = vaddr;
     row->hi = vaddr + 1;
     return UNWIND_OK;

@@ -80,6 +80,33 @@ struct isa {
 enum unwind_status simulate_find(const struct isa *isa, const struct unwind_image *image,
                                  uint64_t vaddr, bool exact, struct unwind_row *row);
 
+/* Code that functions share: simulate_parts.c. */
+enum part {
+    PART_NONE,
+    PART_PROLOGUE, /* makes room on the stack for its caller */
+    PART_EPILOGUE, /* takes its caller's frame down */
+};
+
+/* What kind of part begins at `start`, if any. */
+enum part simulate_part(const struct isa *isa, const struct unwind_image *image, uint64_t start);
+
+/* The call in front of `next`: when it calls shared code instead of a function, runs that as if it
+ * stood in the caller. */
+bool simulate_shared_call(const struct isa *isa, const struct unwind_image *image, uint64_t target,
+                          uint64_t next, struct sim *sim);
+
+/* Adds to *row the registers that the way from `start` to the return keeps though calls need not,
+ * where there is but one way: those who call shared code rely on it. */
+void simulate_keep(const struct isa *isa, const struct unwind_image *image, uint64_t start,
+                   struct unwind_row *row);
+
+/* Whether nothing but straight code leads from `start` to `end`. */
+bool simulate_is_straight(const struct isa *isa, const struct unwind_image *image, uint64_t start,
+                          uint64_t end);
+
+/* Every register holds what it held at the beginning. */
+void sim_begin(struct sim *sim, const struct arch *arch);
+
 /* For decoders. */
 struct value sim_add(struct value value, int64_t amount);
 void sim_set(struct sim *sim, unsigned reg, struct value value);
@@ -87,6 +114,8 @@ void sim_lose(struct sim *sim,
               unsigned reg); /* sim_set to unknown; numbers out of range do nothing */
 void sim_store(struct sim *sim, struct value address, struct value value, unsigned size);
 struct value sim_load(const struct sim *sim, struct value address, unsigned size);
+/* It is what the register held at the beginning. */
+bool sim_is_entry(struct value value, unsigned reg);
 /* Two paths meet: keeps what both agree on. */
 void sim_meet(struct sim *sim, const struct sim *other);
 

@@ -6,6 +6,14 @@
  * which it points into: Mach-O images have no other search table. DWARF comes before EXIDX because
  * an EXIDX entry covers everything up to the next one and would claim functions that have no entry
  * of their own.
+ *
+ * Two things are not sources of their own: instruction analysis also corrects what a table says
+ * (analysis_correct), and in Apple's _sigtramp the kernel's saved registers come before the tables'
+ * answer (step_row).
+ *
+ * Invariant: a source that is broken at the place (UNWIND_BAD_INFO) ends the walk, and no other one
+ * is asked. Damaged information does not tell what it would have said; a frame record or another
+ * table may leave the caller out, and such a stack would look whole.
  */
 #include "unwind/step.h"
 
@@ -214,9 +222,8 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
     bool in_register = ra_how == REG_UNSPECIFIED || ra_how == REG_SAME || ra_how == REG_IN_REG;
     value = step_code_address(space, value);
     /* A function that stands behind a call has overwritten its link register: information that
-     * looks for its return address there is wrong. (Innermost, any register may hold it: vfork() of
-     * x86_64 keeps it in rdi.) */
-    if (in_register && !exact && value == regs->r[arch->pc])
+     * looks for its return address there is wrong. */
+    if (in_register && value == regs->r[arch->pc])
         return UNWIND_BAD_INFO;
     regs_set(&caller, arch->pc, value);
 
@@ -225,8 +232,11 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
         /* A piece of a function that was moved away, and describes the rest as its caller (lock
          * stubs of glibc before 2.20): its return address is computed, and sp where the two meet
          * may be lower by the red zone. */
-        bool moved = exact && row->reg[ra_reg].how == REG_VAL_EXPR && old - sp <= RED_ZONE;
-        if ((sp < old && !moved) || (sp == old && !(in_register && exact) && !moved))
+        bool moved = exact && ra_how == REG_VAL_EXPR && old - sp <= RED_ZONE;
+        /* A leaf function that called code which it shares with others. The register is not kept,
+         * so this does not go on for ever. */
+        bool put_aside = ra_how == REG_IN_REG && row->method == FW_METHOD_ANALYSIS;
+        if ((sp < old && !moved) || (sp == old && !(in_register && (exact || put_aside)) && !moved))
             return UNWIND_LOOP;
     }
     *regs = caller;

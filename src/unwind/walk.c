@@ -8,9 +8,10 @@
  *          needs a register that quick mode does not carry (a frame addressed by rbx, ARM Thumb
  *          code by r7).
  *
- * Invariant: every step but one over a signal frame moves sp outwards (or takes the innermost
- * frame's return address from the link register), so a walk ends; signal frames and frames are
- * counted besides.
+ * Invariant: every step but one over a signal frame moves sp outwards (or takes the return address
+ * of the innermost frame from a register, or that of one which called shared code,
+ * simulate_parts.c, from a register that it does not keep), so a walk ends; signal frames and
+ * frames are counted besides.
  *
  * Where the space has Swift async functions, the walk leaves the stack at the first one for the
  * chain of its contexts (async.h). Tags are taken off frame pointers after each step, so both modes
@@ -272,7 +273,7 @@ static enum unwind_status quick_step_rule(const struct walk_space *space,
     if (ra_words != 0 && !memory_word(memory, (cfa + (uint64_t)ra_words * word) & mask, word, &ra))
         return UNWIND_BAD_MEMORY;
     ra = step_code_address(space, ra);
-    if (ra_words == 0 && !at->exact && ra == at->pc)
+    if (ra_words == 0 && ra == at->pc)
         return UNWIND_BAD_INFO;
     if (cfa < at->sp || (cfa == at->sp && !(ra_words == 0 && at->exact)))
         return UNWIND_LOOP;
@@ -383,8 +384,8 @@ quick_run(const struct rule_cache *cache, const struct memory *memory, struct qu
         if (terms.addresses) {
             *address++ = (void *)(uintptr_t)pc;
         } else {
-            *frame++ = frame_of(pc, info);
             id = stack_id_step(id, pc);
+            *frame++ = frame_of(pc, info);
         }
         if (fp_words)
             fp = near_word(&near, fp_at, terms);

@@ -13,6 +13,12 @@ long frames_bare_framed(long n); /* with one */
 long frames_bare_saving(long n, long (*function)(long, long)); /* saves callee-saved registers */
 long frames_system(void);                                      /* a system call that fails */
 
+/* frames_dispatch.S: without unwind information. */
+unsigned long frames_dispatch(unsigned long n,
+                              unsigned long (*function)(unsigned long, unsigned long));
+unsigned long frames_put_aside(unsigned long n,
+                               unsigned long (*function)(unsigned long, unsigned long));
+
 /* frames_library.c: in another image. */
 long frames_leaf(long a, long b);
 long frames_tail(long n);

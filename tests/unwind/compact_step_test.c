@@ -733,6 +733,128 @@ static void numbers_of_i386(void **state)
     assert_true(row.cfa_reg == arch_i386.fp);
 }
 
+/* ---- code that functions share (simulate_parts.c) ---- */
+
+enum { OUTLINED_1 = 5, OUTLINED_2 = 6, NO_FRAME = 0x02000000 };
+static const uint32_t sharing[][2] = {
+    {0x1000, NONE}, {0x1100, FRAME}, {0x1200, NO_FRAME}, {0x1300, FRAME}, {0x1400, NO_FRAME}};
+
+static uint64_t place_in(const struct world *w, unsigned function, unsigned insn)
+{
+    return in_function(w, function) - 0x40 + 4 * insn;
+}
+
+static void check_row(const struct world *w, uint64_t place, int64_t sp_to_cfa, bool saved,
+                      int64_t x19)
+{
+    struct unwind_row row;
+    assert_true(row_at(&w->image, place, true, &row));
+    assert_int_equal(row.cfa_reg, 31);
+    assert_int_equal(row.cfa_offset, sp_to_cfa);
+    assert_int_equal(row.reg[30].how, saved ? REG_AT_CFA : REG_SAME);
+    assert_int_equal(row.reg[19].offset, x19);
+    if (x19)
+        assert_int_equal(row.reg[19].how, REG_AT_CFA);
+}
+
+/* The last instructions of an epilogue, jumped to: at each of them, and in front. */
+static void outlined_epilogue(void **state)
+{
+    static const uint32_t code[] = {
+        0xa9be4ff4, 0xa9017bfd, 0x910043fd, /* stp x20, x19, [sp, #-32]!; stp x29, x30; add x29 */
+        0x94000080, 0xa9417bfd, 0x1400007b, /* bl; ldp x29, x30, [sp, #16]; b OUTLINED_1 */
+    };
+    static const uint32_t rest[] = {0xa8c24ff4, 0xd65f03c0}; /* ldp x20, x19, [sp], #32; ret */
+    struct world *w = make_world(&arch_aarch64, sharing, 5);
+    (void)state;
+    put_code(w, 3, code, 6);
+    put_code(w, OUTLINED_1, rest, 2);
+    check_row(w, place_in(w, 3, 0), 0, false, 0);
+    check_row(w, place_in(w, 3, 1), 32, false, -24);
+    check_row(w, place_in(w, 3, 5), 32, false, -24);
+    check_row(w, place_in(w, OUTLINED_1, 0), 32, false, -24);
+    check_row(w, place_in(w, OUTLINED_1, 1), 0, false, 0);
+    free_world(w);
+}
+
+/* Instructions of a leaf function, which puts its return address aside to call them. */
+static void outlined_body(void **state)
+{
+    static const uint32_t leaf[] = {0xaa1e03e0, 0x9400007f, 0xaa0003fe, 0xd65f03c0};
+    static const uint32_t body[] = {0x91000421, 0x91000421, 0xd65f03c0}; /* add x1; add x1; ret */
+    struct world *w = make_world(&arch_aarch64, sharing, 5);
+    struct regs regs = registers(&arch_aarch64, place_in(w, OUTLINED_2, 1), STACK, STACK);
+    uint64_t expected[] = {regs.r[32], place_in(w, 4, 2), in_function(w, 1)};
+    (void)state;
+    put_code(w, 4, leaf, 4); /* mov x0, x30; bl OUTLINED_2; mov x30, x0; ret */
+    put_code(w, OUTLINED_2, body, 3);
+    memcpy(w->code + 0x1400 + 4, &(uint32_t){0x9400007f}, 4);
+    regs_set(&regs, 30, place_in(w, 4, 2));
+    regs_set(&regs, 0, in_function(w, 1));
+    w->stack[0] = 0; /* the record of function 1 */
+    w->stack[1] = 0;
+    check_walk(w, &regs, expected, 3, FW_END_ROOT);
+
+    /* Behind the call: the link register is of no use yet. */
+    expected[0] = place_in(w, 4, 2);
+    expected[1] = in_function(w, 1);
+    regs_set(&regs, 32, expected[0]);
+    check_walk(w, &regs, expected, 2, FW_END_ROOT);
+
+    /* Where the caller's x0 is not known, nothing is made up. */
+    regs.known &= ~UINT64_C(1);
+    expected[1] = 0;
+    check_walk(w, &regs, expected, 1, FW_END_NO_INFO);
+    free_world(w);
+}
+
+/* Prologues and epilogues that are called. */
+static void called_prologue(void **state)
+{
+    static const uint32_t code[] = {
+        0xa9bf7bfd, 0x9400007f, /* stp x29, x30, [sp, #-16]!; bl OUTLINED_1 */
+        0xaa0103e0, 0x1400007d, /* mov x0, x1; b OUTLINED_2 */
+    };
+    static const uint32_t prologue[] = {0xa9bf4ff4, 0xd65f03c0}; /* stp x20, x19, [sp, #-16]! */
+    static const uint32_t epilogue[] = {0xa9417bfd, 0xa8c24ff4, 0xd65f03c0};
+    struct world *w = make_world(&arch_aarch64, sharing, 5);
+    (void)state;
+    put_code(w, 4, code, 4);
+    put_code(w, OUTLINED_1, prologue, 2);
+    put_code(w, OUTLINED_2, epilogue, 3);
+    memcpy(w->code + 0x1400 + 4, &(uint32_t){0x9400003f}, 4);
+    memcpy(w->code + 0x1400 + 12, &(uint32_t){0x1400007d}, 4);
+    check_row(w, place_in(w, 4, 1), 16, true, 0);
+    check_row(w, place_in(w, 4, 2), 32, true, -24);
+    check_row(w, place_in(w, 4, 3), 32, true, -24);
+    check_row(w, place_in(w, OUTLINED_2, 0), 32, true, -24);
+    check_row(w, place_in(w, OUTLINED_2, 1), 32, false, -24);
+    check_row(w, place_in(w, OUTLINED_2, 2), 0, false, 0);
+    free_world(w);
+}
+
+/* A damaged table ends the walk, though a chain of frame records is at hand: what it would leave
+ * out is not known. One of another version says nothing, and the other sources are asked. */
+static void damaged_table(void **state)
+{
+    struct world *w = make_world(&arch_aarch64, functions, 5);
+    struct regs regs = registers(&arch_aarch64, in_function(w, 1), STACK, STACK);
+    const uint64_t expected[] = {in_function(w, 1), in_function(w, 3)};
+    (void)state;
+    w->stack[0] = STACK + 32;
+    w->stack[1] = in_function(w, 3);
+    w->stack[4] = 0; /* the record of function 3: the outermost */
+    w->stack[5] = 0;
+    check_walk(w, &regs, expected, 2, FW_END_ROOT);
+    rule_cache_clear(w->cache);
+    w->image.unwind_info.size -= 4;
+    check_walk(w, &regs, expected, 1, FW_END_BAD_INFO);
+    w->table.bytes[0] = 2; /* version */
+    regs_set(&regs, 30, in_function(w, 1) + 4);
+    check_walk(w, &regs, expected, 2, FW_END_ROOT);
+    free_world(w);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -747,6 +869,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_information_further_out),
         cmocka_unit_test(frameless_further_out),
         cmocka_unit_test(signal_handlers),
+        cmocka_unit_test(outlined_epilogue),
+        cmocka_unit_test(outlined_body),
+        cmocka_unit_test(called_prologue),
+        cmocka_unit_test(damaged_table),
         cmocka_unit_test(walk_arm64_32),
         cmocka_unit_test(walk_armv7),
         cmocka_unit_test(numbers_of_i386),
