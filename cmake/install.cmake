@@ -1,8 +1,17 @@
-# What `cmake --install` lays down: headers, both libraries, the tool, pkg-config and CMake package
-# files, man pages and shell completions. All of it can be moved as a whole to another prefix.
+# What `cmake --install` lays down: libraries with their headers, pkg-config and CMake package files, and with the
+# command its man pages and shell completions. All of it can be moved as a whole to another prefix.
 include(CMakePackageConfigHelpers)
 
-install(DIRECTORY include/framewalk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+set(fw_headers_elsewhere)
+if(NOT TARGET framewalk_symbols_shared)
+  list(APPEND fw_headers_elsewhere PATTERN symbolicate.h EXCLUDE)
+endif()
+if(APPLE)
+  list(APPEND fw_headers_elsewhere PATTERN process.h EXCLUDE)
+  install(FILES packaging/apple/PrivacyInfo.xcprivacy DESTINATION ${CMAKE_INSTALL_DATADIR}/framewalk)
+endif()
+install(DIRECTORY include/framewalk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${fw_headers_elsewhere}
+        PATTERN "*.h")
 install(TARGETS framewalk_shared framewalk_static EXPORT framewalk-targets)
 if(TARGET framewalk_symbols_shared)
   set(fw_symbols_libraries framewalk_symbols_shared)
@@ -12,9 +21,6 @@ if(TARGET framewalk_symbols_shared)
   install(TARGETS ${fw_symbols_libraries} EXPORT framewalk-symbols-targets)
   install(EXPORT framewalk-symbols-targets NAMESPACE framewalk::
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/framewalk)
-endif()
-if(TARGET framewalk)
-  install(TARGETS framewalk RUNTIME)
 endif()
 
 install(EXPORT framewalk-targets NAMESPACE framewalk::
@@ -36,13 +42,14 @@ if(TARGET framewalk_symbols_shared)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/framewalk-symbols.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
-file(GLOB fw_man1 CONFIGURE_DEPENDS packaging/man/*.1)
-file(GLOB fw_man3 CONFIGURE_DEPENDS packaging/man/*.3)
-install(FILES ${fw_man1} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${fw_man3} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
-install(FILES packaging/completions/framewalk.bash RENAME framewalk OPTIONAL
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES packaging/completions/framewalk.zsh RENAME _framewalk OPTIONAL
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES packaging/completions/framewalk.fish OPTIONAL
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+if(TARGET framewalk)
+  install(TARGETS framewalk RUNTIME)
+  file(GLOB fw_man1 CONFIGURE_DEPENDS packaging/man/*.1)
+  install(FILES ${fw_man1} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES packaging/completions/framewalk.bash RENAME framewalk
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES packaging/completions/framewalk.zsh RENAME _framewalk
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES packaging/completions/framewalk.fish
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

@@ -11,7 +11,7 @@ static _Atomic fw_thread_id worker_id;
 static void *worker(void *context)
 {
     (void)context;
-    worker_id = gettid();
+    worker_id = fw_thread_self();
     pthread_mutex_lock(&lock); /* for ever: main holds it */
     pthread_mutex_unlock(&lock);
     return NULL;

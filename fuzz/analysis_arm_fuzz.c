@@ -5,20 +5,14 @@
  * Input: byte 0 architecture and whether bounds are known, bytes 1..2 where the function lies; then
  * the code.
  */
-#include <stdlib.h>
 
 #include "../tests/support/function_starts.h"
+#include "unwind.h"
 #include "unwind/sources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TEXT = 0x10000 };
-
-static void expect(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check_row(const struct unwind_image *image, const struct unwind_row *row,
                       uint64_t vaddr, bool exact)

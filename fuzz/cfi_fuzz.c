@@ -7,18 +7,12 @@
  * .eh_frame (the rest is .debug_frame), bytes 5..8 their addresses, bytes 9..16 a value for
  * registers and addresses; then the sections.
  */
-#include <stdlib.h>
 
+#include "unwind.h"
 #include "unwind/cfi.h"
 #include "unwind/sources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void expect(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static bool read_memory(void *context, uint64_t address, void *to, size_t size)
 {

@@ -7,9 +7,7 @@
  * Input: architecture, where __stubs lies, pc, register values; then five chunks (__unwind_info,
  * __eh_frame, function starts, code, stack) with 16-bit lengths.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "unwind.h"
 #include "unwind/compact.h"
 #include "unwind/rule.h"
 #include "unwind/sources.h"
@@ -25,37 +23,6 @@ enum {
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void expect(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
-static const struct unwind_image *find_image(void *context, uint64_t address)
-{
-    const struct unwind_image *image = context;
-    return address >= image->lo && address < image->hi ? image : NULL;
-}
-
-/* The next chunk as an allocation of its own, so that a byte too far is noticed. */
-static struct unwind_section chunk(struct reader *r, uint64_t vaddr)
-{
-    struct unwind_section section = {NULL, 0, vaddr};
-    uint16_t size = reader_u16(r);
-    const uint8_t *bytes;
-    if (size > reader_left(r))
-        size = (uint16_t)reader_left(r);
-    if (r->failed || size == 0 || !reader_take(r, size, &bytes))
-        return section;
-    uint8_t *copy = malloc(size);
-    if (!copy)
-        return section;
-    memcpy(copy, bytes, size);
-    section.data = copy;
-    section.size = size;
-    return section;
-}
 
 static void ask(const struct unwind_image *image, uint64_t vaddr)
 {

@@ -6,17 +6,11 @@
  * Input: byte 0 byte order, byte 1 entries of the index, bytes 2..5 its address, bytes 6..9 the
  * address of the exception table; then the sections.
  */
-#include <stdlib.h>
 
+#include "unwind.h"
 #include "unwind/sources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void expect(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check_row(const struct unwind_row *row, uint64_t vaddr)
 {

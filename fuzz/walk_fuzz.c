@@ -6,9 +6,7 @@
  * Input: architecture (bit 7: Swift async frames), register values, then four chunks (.eh_frame,
  * .ARM.exidx, code, stack, which also holds async contexts) with 16-bit lengths.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "unwind.h"
 #include "unwind/rule.h"
 #include "unwind/walk.h"
 
@@ -21,31 +19,6 @@ enum {
     TAIL = 16,
     BITS = 6
 };
-
-static const struct unwind_image *find_image(void *context, uint64_t address)
-{
-    const struct unwind_image *image = context;
-    return address >= image->lo && address < image->hi ? image : NULL;
-}
-
-/* The next chunk as an allocation of its own, so that a byte too far is noticed. */
-static struct unwind_section chunk(struct reader *r, uint64_t vaddr)
-{
-    struct unwind_section section = {NULL, 0, vaddr};
-    uint16_t size = reader_u16(r);
-    const uint8_t *bytes;
-    if (size > reader_left(r))
-        size = (uint16_t)reader_left(r);
-    if (r->failed || size == 0 || !reader_take(r, size, &bytes))
-        return section;
-    uint8_t *copy = malloc(size);
-    if (!copy)
-        return section;
-    memcpy(copy, bytes, size);
-    section.data = copy;
-    section.size = size;
-    return section;
-}
 
 static void walk(const struct walk_space *space, const struct memory *memory,
                  const struct regs *regs, void **addresses, struct fw_frame *frames,

@@ -17,9 +17,6 @@ add_test(NAME footprint COMMAND sh ${fw_check}/footprint.sh ${CMAKE_READELF} $<T
 add_test(NAME layers COMMAND sh ${fw_check}/layers.sh ${PROJECT_SOURCE_DIR}/src)
 add_test(NAME async_safety COMMAND sh ${fw_check}/async-safety.sh ${CMAKE_OBJDUMP}
   ${PROJECT_SOURCE_DIR}/packaging/check $<TARGET_OBJECTS:framewalk_core> COMMAND_EXPAND_LISTS)
-add_test(NAME window_targets COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/os/window_test.sh ${PROJECT_SOURCE_DIR}
-  ${CMAKE_CURRENT_BINARY_DIR}/window)
-set_tests_properties(window_targets PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME install COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/install/install_test.sh
   ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_C_COMPILER} ${CMAKE_GENERATOR})
 set_tests_properties(install PROPERTIES TIMEOUT 120)

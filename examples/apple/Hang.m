@@ -1,5 +1,6 @@
-// Catches hangs of the main thread, in Objective-C. When it has not answered for two seconds, the stacks of all threads
-// are logged; while it goes on, the main thread is sampled, and stacks that were seen before cost next to nothing.
+// Catches hangs of the main thread, in Objective-C. When it has not answered for two seconds, the
+// stacks of all threads are logged; while it goes on, the main thread is sampled, and stacks that
+// were seen before cost next to nothing.
 //
 //     [[HangWatch alloc] init];    // once, from -application:didFinishLaunchingWithOptions:
 @import Framewalk;
@@ -27,7 +28,8 @@ enum { kFrames = 128 };
     self = [super init];
     if (!self)
         return nil;
-    // Frames of the app and of the frameworks inside it have names; those of the system are counted.
+    // Frames of the app and of the frameworks inside it have names; those of the system are
+    // counted.
     NSString *own = [[NSBundle mainBundle].bundlePath stringByAppendingString:@"/"];
     const char *images[] = {own.fileSystemRepresentation};
     struct fw_stack_names_options options = {
@@ -50,7 +52,8 @@ enum { kFrames = 128 };
     });
     if (dispatch_semaphore_wait(answer, dispatch_time(DISPATCH_TIME_NOW, kPatience)) != 0) {
         [self logAllThreads];
-        while (dispatch_semaphore_wait(answer, dispatch_time(DISPATCH_TIME_NOW, kBetweenSamples)) != 0)
+        while (dispatch_semaphore_wait(answer, dispatch_time(DISPATCH_TIME_NOW, kBetweenSamples)) !=
+               0)
             [self logMainThread];
     }
     [NSThread sleepForTimeInterval:(double)kBetweenQuestions / (double)NSEC_PER_SEC];
@@ -78,7 +81,8 @@ enum { kFrames = 128 };
 
 @end
 
-// What +[NSThread callStackSymbols] returns, through unwind tables and with the calls themselves looked up.
+// What +[NSThread callStackSymbols] returns, through unwind tables and with the calls themselves
+// looked up.
 NSArray<NSString *> *CallStackSymbols(void);
 NSArray<NSString *> *CallStackSymbols(void)
 {

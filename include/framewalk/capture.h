@@ -38,10 +38,9 @@ FW_API uint32_t fw_capture_context(struct fw_stack *stack, const void *ucontext,
 
 /*
  * The stack of the calling thread by frame pointers alone: the fastest way where all code keeps
- * them
- * (-fno-omit-frame-pointer). Functions without a frame record are missing from it and nothing can
- * tell, which is why it is a function of its own and never a silent fallback of fw_capture. Each
- * record is checked: inside the stack, aligned, further out than the last. frames[0] is the
+ * them (-fno-omit-frame-pointer). Functions without a frame record are missing from it and nothing
+ * can tell, which is why it is a function of its own and never a silent fallback of fw_capture.
+ * Each record is checked: inside the stack, aligned, further out than the last. frames[0] is the
  * caller's return address, as for fw_capture.
  */
 FW_API uint32_t fw_capture_frame_pointers(struct fw_stack *stack, uint32_t skip);
@@ -66,8 +65,8 @@ FW_API int fw_backtrace_from_fp(void *start_fp, void **buffer, int size);
 /*
  * Tells the unwinder that images were loaded or unloaded (dlopen, dlclose, JIT). Needed only after
  * an image was unloaded and another one was loaded at the same addresses; new images are found
- * without it. No other function calls it. Thread-safe; NOT async-signal-safe (takes the loader's
- * lock for a moment).
+ * without it. Not needed on Apple platforms, where the loader tells. No other function calls it.
+ * Thread-safe; NOT async-signal-safe (takes the loader's lock for a moment).
  */
 FW_API void fw_images_refresh(void);
 

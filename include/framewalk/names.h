@@ -20,7 +20,11 @@ extern "C" {
 
 struct fw_names;
 
-/* Builds the index of all images loaded now. */
+/* Builds the index of all images loaded now, so that any address can be looked up later, also in a
+ * signal handler. On Apple platforms these are hundreds of system libraries, whose symbols take
+ * seconds to page in and tens of megabytes to index: build it on a background thread, and only
+ * where that is wanted. fw_text_... and fw_stack_names_... without an index of the caller's read
+ * the symbols of the images alone that their stacks lead through. */
 FW_API fw_error fw_names_create(struct fw_names **names);
 FW_API void fw_names_destroy(struct fw_names *names);
 

@@ -9,7 +9,7 @@
  *
  * A frame is a line as callStackSymbols has it: number, image, address, symbol + offset in decimal.
  *
- *     Thread 26751 (main) S (sleeping), queue "com.apple.main-thread"
+ *     Thread 26751 "Shop" (main) S (sleeping), queue "com.apple.main-thread"
  *     0   libsystem_kernel.dylib              0x00000001a7b0e1d4 semaphore_wait_trap + 8
  *     1   Shop                                0x0000000104c8b0a4 $s4Shop4CartC4saveyyF + 128
  *
@@ -22,10 +22,10 @@
  * or in a callback of dl_iterate_phdr(). Capture there, with fw_capture or fw_threads_capture, and
  * call fw_text_stack later.
  *
- * They share one index of names, built at the first call and kept: some milliseconds for a small
- * program, tens for an app of a hundred libraries, and memory in proportion to their symbols. Later
- * calls find a name in well under a microsecond. When images were loaded or unloaded since, the
- * next call reads those, no others.
+ * They share one index of names, made at the first call and kept. The symbols of an image are read
+ * when the first frame in it is to be named, which takes some milliseconds for an image of ordinary
+ * size, and memory in proportion to its symbols; images that no stack leads through cost nothing.
+ * Later calls find a name in well under a microsecond.
  */
 #ifndef FRAMEWALK_TEXT_H
 #define FRAMEWALK_TEXT_H

@@ -28,6 +28,7 @@ esac
         next
     }
     /^RELOCATION RECORDS FOR/ { code = /\[__text\]/; next }
+    code { seen++ }
     code && $2 ~ /RELOC_.*BR|RELOC_VANILLA/ {
         name = $NF
         sub(/^_/, "", name)
@@ -35,5 +36,11 @@ esac
         print name " is called through a stub, which may be bound lazily"
         bad = 1
     }
-    END { exit bad }'
-echo "$(echo $outside | wc -w) names outside of the window, all of them allowed"
+    END {
+        if (!seen) {
+            print "no references of the code to be seen"
+            bad = 1
+        }
+        exit bad
+    }'
+echo "$(echo "$outside" | wc -w) names outside of the window, all of them allowed"

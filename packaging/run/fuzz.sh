@@ -16,13 +16,28 @@ run_fuzz() {
     # shellcheck disable=SC2086 # lists of words
     need_packages $packages_build $packages_fuzz
     build fuzz
-    found=0
+    set --
     for source in fuzz/*_fuzz.c; do
         target=$(basename "$source" _fuzz.c)
-        if [ -z "$only" ] || [ "$only" = "$target" ]; then
-            found=$((found + 1))
-            fuzz_one "$target"
+        if [ "${only:-$target}" = "$target" ]; then
+            set -- "$@" "$target"
         fi
+    done
+    found=$#
+    while [ $# -gt 0 ]; do # as many at once as there are processors: all take the same time
+        batch=
+        count=0
+        while [ $# -gt 0 ] && [ "$count" -lt "$jobs" ]; do
+            fuzz_one "$1" &
+            batch="$batch $!"
+            count=$((count + 1))
+            shift
+        done
+        failed=
+        for pid in $batch; do
+            wait "$pid" || failed=1
+        done
+        [ -z "$failed" ] || exit 1
     done
     echo "$found fuzz targets ran clean"
 }
@@ -42,5 +57,5 @@ fuzz_one() {
         tail -n 60 "$log"
         die "$target failed; its input is build/fuzz/$target-*"
     fi
-    tail -n 1 "$log"
+    echo "$target: $(tail -n 1 "$log")"
 }

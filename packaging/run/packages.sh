@@ -10,7 +10,7 @@ packages_bench="libunwind-dev libabsl-dev elfutils gdb"
 packages_apple="clang-19 lld-19 llvm-19" # bench in the Mach-O host
 packages_symbols="libiberty-dev llvm-19 llvm-19-dev clang-19 binutils elfutils libdeflate-dev python3"
 packages_fuzz="clang-19 libclang-rt-19-dev llvm-19"
-packages_lint="clang-19 clang-format-19 shellcheck mandoc libcmocka-dev"
+packages_lint="clang-19 clang-format-19 shellcheck mandoc libcmocka-dev zlib1g-dev python3" # it builds the tests
 
 apt_log=$log_folder/apt.log
 
@@ -67,6 +67,8 @@ need_commands_elsewhere() {
         gcc | g++ | cmake | pkg-config | gdb | shellcheck | mandoc | clang-19 | clang-format-19 | python3) program=$package ;;
         gcc-aarch64-linux-gnu | gcc-arm-linux-gnueabihf) program=${package#gcc-}-gcc ;;
         qemu-user) program=qemu-aarch64 ;;
+        lld-19) program=ld64.lld-19 ;;
+        llvm-19) program=llvm-ar-19 ;;
         elfutils) program=eu-stack ;;
         *) continue ;; # libraries: CMake names those it does not find
         esac

@@ -1,6 +1,8 @@
 /*
  * Names in process (framewalk/names.h): one sorted symbol index per loaded image, built when asked
- * for, searched without locks. Where images and their symbols come from differs by system
+ * for, searched without locks. A lazy index (names_refresh.h) knows all images, and reads the
+ * symbols of those that are asked for: a process of Apple's has hundreds, of which a stack meets a
+ * dozen. Where images and their symbols come from differs by system
  * (names_source.h).
  */
 #include "framewalk/names.h"
@@ -16,6 +18,7 @@ struct fw_names {
     struct names_list list;
     _Atomic uint64_t changes;    /* list.changes, for who asks while it is refreshed */
     _Atomic uint64_t generation; /* goes up when a refresh found other images */
+    bool lazy;                   /* symbols are read by names_learn alone */
 };
 
 static void image_free(struct named_image *image)
@@ -84,8 +87,14 @@ static struct named_image *still_loaded(const struct names_list *list, bool unlo
                                         const struct named_image *image)
 {
     struct named_image *old = find(list, image->header);
-    bool same = old && old->symbols && same_image(old, image);
+    bool same = old && (old->symbols || !old->indexed) && same_image(old, image);
     return same && (!unloaded || image->build_id_size) ? old : NULL;
+}
+
+static bool index_image(struct named_image *image)
+{
+    image->indexed = true;
+    return names_source_index(image);
 }
 
 /* All that can fail comes before anything of `names` is touched. */
@@ -103,7 +112,7 @@ fw_error names_adopt(struct fw_names *names, struct names_list *now)
         if (still_loaded(&names->list, unloaded, &now->images[i]))
             continue;
         other = true;
-        whole = names_source_index(&now->images[i]);
+        whole = names->lazy || index_image(&now->images[i]);
     }
     if (!whole) {
         names_list_free(now);
@@ -134,9 +143,40 @@ fw_error fw_names_refresh(struct fw_names *names)
     return FW_ERR_MEMORY;
 }
 
-struct fw_names *names_empty(void)
+/* The image of a frame when its symbols have not been read. */
+static struct named_image *unread(const struct fw_names *names, const struct fw_frame *frame)
 {
-    return calloc(1, sizeof(struct fw_names));
+    struct named_image *image =
+        find(&names->list, frame->address - (frame->kind == FW_FRAME_RETURN));
+    return image && !image->indexed ? image : NULL;
+}
+
+bool names_knows(const struct fw_names *names, const struct fw_frame *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (unread(names, &frames[i]))
+            return false;
+    return true;
+}
+
+bool names_learn(struct fw_names *names, const struct fw_frame *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct named_image *image = unread(names, &frames[i]);
+        if (!image || index_image(image))
+            continue;
+        atomic_store_explicit(&names->changes, UINT64_MAX, memory_order_relaxed);
+        return false;
+    }
+    return true;
+}
+
+struct fw_names *names_empty(bool lazy)
+{
+    struct fw_names *names = calloc(1, sizeof *names);
+    if (names)
+        names->lazy = lazy;
+    return names;
 }
 
 uint64_t names_changes(const struct fw_names *names)
@@ -156,7 +196,7 @@ uint64_t fw_names_generation(const struct fw_names *names)
 
 fw_error fw_names_create(struct fw_names **names)
 {
-    struct fw_names *created = names_empty();
+    struct fw_names *created = names_empty(false);
     *names = NULL;
     if (!created)
         return FW_ERR_MEMORY;

@@ -9,13 +9,21 @@
 #include "capture/names_source.h"
 #include "framewalk/names.h"
 
-/* An index of no image. NULL when out of memory. */
-struct fw_names *names_empty(void);
+/* An index of no image. NULL when out of memory. With `lazy`, the symbols of an image are read when
+ * names_learn asks for them, else as soon as the image is listed. */
+struct fw_names *names_empty(bool lazy);
 
 /* Makes `names` the index of what names_source_list listed, unless it is already one of a later
  * moment. The list is gone afterwards, whatever comes of it. FW_ERR_MEMORY leaves the index as it
  * was. */
 fw_error names_adopt(struct fw_names *names, struct names_list *now);
+
+/* Whether the symbols of all images that the frames lie in were read. Thread-safe beside lookups.
+ */
+bool names_knows(const struct fw_names *names, const struct fw_frame *frames, size_t count);
+/* Reads what is missing of them; nobody else may use the index meanwhile. False when out of memory:
+ * then the index counts as outdated, and the next refresh tries again. */
+bool names_learn(struct fw_names *names, const struct fw_frame *frames, size_t count);
 
 /* names_source_changes as of the list that it was made from. Lock-free, also beside names_adopt. */
 uint64_t names_changes(const struct fw_names *names);

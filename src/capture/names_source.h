@@ -15,6 +15,7 @@ struct named_image {
     uint8_t build_id[64];        /* or UUID */
     size_t build_id_size;        /* 0 when the image has none */
     struct symbols *symbols;     /* owned; NULL when there is none (yet) */
+    bool indexed;                /* names_source_index was asked for them */
     struct names_tables *tables; /* owned; may be NULL */
 };
 

@@ -2,8 +2,8 @@
  * The shared index of names. A read-write lock keeps a refresh apart from those who look up;
  * nothing that takes the loader's lock is called with it held (names_refresh.h). Whether images
  * came or went is asked each time that the index is held, which costs a call into the loader on
- * Linux and the read of a number on Apple; refreshing costs what reading the symbols of new images
- * takes.
+ * Linux and the read of a number on Apple; refreshing costs what listing the images takes, and each
+ * image what reading its symbols takes, when it is met first.
  */
 #include "capture/shared_names.h"
 
@@ -26,7 +26,7 @@ static bool bring_up_to_date(void)
     struct fw_names *names = atomic_load_explicit(&shared, memory_order_relaxed);
     const bool first = !names;
     if (first)
-        names = names_empty();
+        names = names_empty(true);
     bool whole = false;
     if (names)
         whole = names_adopt(names, &now) == FW_OK;
@@ -40,19 +40,31 @@ static bool bring_up_to_date(void)
     return whole;
 }
 
-const struct fw_names *shared_names_hold(uint64_t *generation)
+static bool learn(const struct fw_frame *frames, size_t count)
+{
+    pthread_rwlock_wrlock(&lock);
+    struct fw_names *names = atomic_load_explicit(&shared, memory_order_relaxed);
+    const bool whole = names_learn(names, frames, count);
+    pthread_rwlock_unlock(&lock);
+    return whole;
+}
+
+const struct fw_names *shared_names_hold(const struct fw_frame *frames, size_t count,
+                                         uint64_t *generation)
 {
     /* Once at the most: an image that comes while this one is at it is the next caller's. */
-    for (bool refreshed = false;; refreshed = true) {
+    for (bool refreshed = false;;) {
         const uint64_t changes = names_source_changes();
         pthread_rwlock_rdlock(&lock);
         const struct fw_names *names = atomic_load_explicit(&shared, memory_order_relaxed);
-        if (names && (refreshed || names_changes(names) == changes)) {
+        const bool current = names && (refreshed || names_changes(names) == changes);
+        if (current && names_knows(names, frames, count)) {
             *generation = fw_names_generation(names);
             return names;
         }
         pthread_rwlock_unlock(&lock);
-        if (!bring_up_to_date())
+        refreshed |= !current;
+        if (!(current ? learn(frames, count) : bring_up_to_date()))
             return NULL;
     }
 }

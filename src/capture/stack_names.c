@@ -72,10 +72,11 @@ static uint64_t generation_now(const struct fw_stack_names *cache)
     return cache->names ? fw_names_generation(cache->names) : shared_names_generation();
 }
 
-static const struct fw_names *hold_names(struct fw_stack_names *cache, uint64_t *generation)
+static const struct fw_names *hold_names(struct fw_stack_names *cache, const struct fw_stack *stack,
+                                         uint64_t *generation)
 {
     if (!cache->names)
-        return shared_names_hold(generation);
+        return shared_names_hold(stack->frames, stack->count, generation);
     pthread_rwlock_rdlock(&cache->names_lock);
     *generation = fw_names_generation(cache->names);
     return cache->names;
@@ -188,7 +189,7 @@ static struct named_stack *keep(struct fw_stack_names *cache, struct part *part,
 static struct named_stack *name_it(struct fw_stack_names *cache, const struct fw_stack *stack)
 {
     uint64_t generation;
-    const struct fw_names *names = hold_names(cache, &generation);
+    const struct fw_names *names = hold_names(cache, stack, &generation);
     if (!names)
         return NULL;
     struct named_stack *named = named_stack_create(stack, names, cache->filter, cache->text);
@@ -239,7 +240,7 @@ fw_error fw_stack_names_refresh(struct fw_stack_names *cache)
 {
     uint64_t generation;
     if (!cache->names) { /* refreshed whenever it is held */
-        if (!shared_names_hold(&generation))
+        if (!shared_names_hold(NULL, 0, &generation))
             return FW_ERR_MEMORY;
         shared_names_release();
         return FW_OK;

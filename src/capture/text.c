@@ -23,18 +23,22 @@ enum {
 char **fw_backtrace_symbols(void *const *addresses, int count)
 {
     uint64_t generation;
-    const struct fw_names *names = count >= 0 ? shared_names_hold(&generation) : NULL;
-    if (!names)
+    const size_t n = count >= 0 ? (size_t)count : 0;
+    struct fw_frame *frames = count >= 0 ? calloc(n + 1, sizeof *frames) : NULL;
+    for (size_t i = 0; frames && i < n; i++)
+        frames[i] = (struct fw_frame){.address = (uintptr_t)addresses[i], .kind = FW_FRAME_RETURN};
+    const struct fw_names *names = frames ? shared_names_hold(frames, n, &generation) : NULL;
+    if (!names) {
+        free(frames);
         return NULL;
-    const size_t n = (size_t)count;
+    }
     size_t size = 0, left = 0;
     char **lines = NULL, *to = NULL;
     for (int pass = 0; pass < 2; pass++) { /* what they need, then the lines themselves */
         for (size_t i = 0; i < n; i++) {
-            struct fw_frame frame = {.address = (uintptr_t)addresses[i], .kind = FW_FRAME_RETURN};
             struct fw_name name;
-            fw_names_lookup(names, &frame, &name);
-            size_t length = stack_text_line(to, left, i, &frame, &name) + 1;
+            fw_names_lookup(names, &frames[i], &name);
+            size_t length = stack_text_line(to, left, i, &frames[i], &name) + 1;
             size += length;
             if (pass == 0)
                 continue;
@@ -51,6 +55,7 @@ char **fw_backtrace_symbols(void *const *addresses, int count)
         }
     }
     shared_names_release();
+    free(frames);
     return lines;
 }
 
@@ -134,18 +139,21 @@ static void begin_with_caller(struct fw_stack *stack, uint64_t caller)
 static char *text_of_threads(struct fw_thread *threads, size_t count, uint64_t caller)
 {
     struct stack_text text = {0};
-    uint64_t generation;
-    const struct fw_names *names = shared_names_hold(&generation);
-    if (!names)
-        return NULL;
     for (size_t i = 0; i < count; i++) {
+        const struct fw_stack *stack = &threads[i].stack;
+        uint64_t generation;
         if (threads[i].is_self)
             begin_with_caller(&threads[i].stack, caller);
+        const struct fw_names *names = shared_names_hold(stack->frames, stack->count, &generation);
+        if (!names) {
+            text.failed = true;
+            break;
+        }
         if (i)
             stack_text_add(&text, "\n");
         add_thread(&text, names, &threads[i]);
+        shared_names_release();
     }
-    shared_names_release();
     return text_end(&text);
 }
 
@@ -228,7 +236,7 @@ char *fw_text_stack(const struct fw_stack *stack)
 {
     struct stack_text text = {0};
     uint64_t generation;
-    const struct fw_names *names = shared_names_hold(&generation);
+    const struct fw_names *names = shared_names_hold(stack->frames, stack->count, &generation);
     if (!names)
         return NULL;
     add_stack(&text, names, stack);

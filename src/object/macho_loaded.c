@@ -44,6 +44,15 @@ static bool holds_commands(const struct macho_loaded *image, const struct macho_
            header + image->commands.size <= text->memory_size;
 }
 
+static void take_install_name(struct macho_loaded *image, struct reader *r)
+{
+    uint32_t offset = reader_u32(r);
+    reader_seek(r, offset);
+    const char *name = reader_string(r);
+    if (name && *name)
+        image->install_name = name;
+}
+
 static void take_command(struct macho_loaded *image, struct linked *linked, uint32_t command,
                          struct reader *r)
 {
@@ -79,6 +88,7 @@ static void take_command(struct macho_loaded *image, struct linked *linked, uint
         if (image->has_uuid)
             memcpy(image->uuid, uuid, MACHO_UUID_SIZE);
         break;
+    case LC_ID_DYLIB: take_install_name(image, r); break;
     case LC_UNIXTHREAD: image->entry = macho_thread_entry(r, image->cpu_type, image->is_64); break;
     default: break;
     }

@@ -43,7 +43,8 @@ struct macho_loaded {
     uint64_t entry; /* where the kernel begins (LC_UNIXTHREAD: dyld, static programs); else 0 */
     uint8_t uuid[MACHO_UUID];
     bool is_64, has_uuid;
-    bool permanent; /* an executable, dyld, or of the shared cache: never unloaded */
+    const char *install_name; /* LC_ID_DYLIB, in the commands; NULL when there is none */
+    bool permanent;           /* an executable, dyld, or of the shared cache: never unloaded */
     struct macho_range symbols, strings, indirect, exports, function_starts; /* in __LINKEDIT */
 };
 

@@ -31,9 +31,13 @@ const struct unwind_image *self_images_find(void *context, uint64_t address);
 bool self_images_is_code(void *context, uint64_t address);
 
 /* Reads the loader's list again, and calls `changed` when images were loaded or unloaded since the
- * last time. On Apple the first call does so; from then on the loader tells, and `changed` is
- * called when it does, before the memory of an unloaded image is gone. Several callers wait for
- * each other: whoever returns sees what was loaded when it called, and `changed` has returned.
+ * last time. Several callers wait for each other: whoever returns sees what was loaded when it
+ * called, and `changed` has returned.
+ *
+ * On Apple the first call does so, which is the one of the library's constructor or earlier; from
+ * then on the loader tells, and `changed` is called when it does, before the memory of an unloaded
+ * image is gone. Nobody waits there for a first call that is not done: it takes dyld's lock, which
+ * the one who waits may hold.
  * Thread-safe; not async-signal-safe (takes the loader's lock).
  */
 void self_images_refresh(void (*changed)(void));

@@ -10,6 +10,8 @@ if [ -z "${APPLE_SDK:-}" ]; then
 fi
 # shellcheck source=tests/apple/sources.sh
 . "$root/tests/apple/sources.sh"
+linker=-fuse-ld=lld
+[ "$(uname)" != Darwin ] || linker=-Wall # Xcode's own
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -31,10 +33,10 @@ while read -r sdk; do
     for target in $(targets_of "$(basename "$sdk")"); do
         out=$work/$(basename "$sdk")-$target
         compile_all "$clang" "$root" "$out" -target "$target" -isysroot "$sdk"
-        "$clang" -target "$target" -isysroot "$sdk" -fuse-ld=lld -dynamiclib -Wl,-fatal_warnings \
+        "$clang" -target "$target" -isysroot "$sdk" "$linker" -dynamiclib -Wl,-fatal_warnings \
             "$out"/*.o -o "$out/libframewalk.dylib"
         "$clang" -target "$target" -isysroot "$sdk" -I"$root/include" -fmodules -fmodules-cache-path="$work/cache" \
-            -fobjc-arc -Wall -Wextra -Werror -fuse-ld=lld -Wl,-fatal_warnings -framework Foundation \
+            -fobjc-arc -Wall -Wextra -Werror "$linker" -Wl,-fatal_warnings -framework Foundation \
             "$root/examples/apple/Hang.m" "$out/libframewalk.dylib" -o "$out/hang"
         if command -v swiftc >/dev/null; then
             swiftc -target "$target" -sdk "$sdk" -I "$root/include" -typecheck -parse-as-library \

@@ -14,7 +14,7 @@ compile_all() {
     # shellcheck disable=SC2016 # for the inner shell
     apple_sources "$root" | (
         cd "$root" || exit
-        xargs -P "$(nproc)" -I FILE sh -c '
+        xargs -P "$(getconf _NPROCESSORS_ONLN)" -I FILE sh -c '
             object=$1/$(echo "$2" | tr / _).o file=$2
             shift 2
             "$@" -c "$file" -o "$object"' sh "$out" FILE \

@@ -12,3 +12,7 @@ fw_apple_test(lists ${CMAKE_COMMAND} ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}
 fw_apple_test(headers ${FW_CLANG} ${PROJECT_SOURCE_DIR})
 fw_apple_test(targets ${FW_CLANG} ${FW_LLVM_NM} ${PROJECT_SOURCE_DIR})
 fw_apple_test(sdk ${FW_CLANG} ${PROJECT_SOURCE_DIR})
+# The stopped window, compiled for them and inspected.
+add_test(NAME window_targets COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/os/window_test.sh ${PROJECT_SOURCE_DIR}
+  ${CMAKE_CURRENT_BINARY_DIR}/window)
+set_tests_properties(window_targets PROPERTIES SKIP_RETURN_CODE 77)

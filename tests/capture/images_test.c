@@ -1,4 +1,5 @@
 /* Images that come and go: libraries loaded, unloaded, and replaced at the same addresses. */
+#include "capture/modules.h"
 #include "capture/targets.h"
 
 #include <dlfcn.h>
@@ -13,23 +14,10 @@ KNOWN(innermost) static void innermost(void)
     NOT_A_TAIL_CALL();
 }
 
-typedef void (*module_call)(void (*)(void));
-
 KNOWN(calls_module) static void calls_module(module_call call)
 {
     call(innermost);
     NOT_A_TAIL_CALL();
-}
-
-static void *load(const char *path, module_call *call)
-{
-    void *module = dlopen(path, RTLD_NOW);
-    if (!module)
-        fail_msg("%s", dlerror());
-    module_call (*entry)(void) = (module_call(*)(void))(uintptr_t)dlsym(module, "module_entry");
-    assert_non_null(entry);
-    *call = entry();
-    return module;
 }
 
 static void expect_stack_through(module_call call)
@@ -53,7 +41,7 @@ static void loaded_code_is_found_at_once(void **state)
 {
     (void)state;
     module_call call;
-    void *module = load(MODULE_ONE, &call);
+    void *module = module_load(MODULE_ONE, &call);
 #if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 35)
     fw_images_refresh();
 #endif
@@ -68,7 +56,7 @@ static void replaced_at_the_same_addresses(void **state)
     unsigned same = 0;
     module_call before = NULL, call;
     for (int i = 0; i < 8; i++) {
-        void *module = load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
+        void *module = module_load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
         same += call == before;
         before = call;
         fw_images_refresh();
@@ -98,7 +86,7 @@ static void replaced_under_the_same_path(void **state)
     assert_int_equal(fw_names_create(&names), FW_OK);
     for (int i = 0; i < 6; i++) {
         copy_file(i % 2 ? MODULE_TWO : MODULE_ONE, path);
-        void *module = load(path, &call);
+        void *module = module_load(path, &call);
         struct fw_frame frame = {.address = (uintptr_t)call};
         struct fw_name name;
         assert_int_equal(fw_names_refresh(names), FW_OK);

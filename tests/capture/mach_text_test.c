@@ -1,6 +1,7 @@
 /* Texts and the cache of names on Apple, in the host: nothing is left behind, the same facts as
  * dladdr() gives, and an image that went away is noticed without being asked. */
 #include "capture/mach_targets.h"
+#include "capture/modules.h"
 #include "framewalk/stack_names.h"
 #include "framewalk/text.h"
 
@@ -66,17 +67,29 @@ static void as_dladdr_says(void **state)
     free(lines);
 }
 
-typedef void (*module_call)(void (*)(void));
-
-static void *load(const char *path, module_call *call)
+/* Symbols of an image are read when a frame in it is to be named: there are hundreds of images. */
+static void only_images_that_are_met(void **state)
 {
-    void *module = dlopen(path, RTLD_NOW);
-    if (!module)
-        fail_msg("%s", dlerror());
-    module_call (*entry)(void) = (module_call(*)(void))(uintptr_t)dlsym(module, "module_entry");
-    assert_non_null(entry);
-    *call = entry();
-    return module;
+    (void)state;
+    module_call call;
+    void *module = module_load(MODULE_ONE, &call);
+    void *here[] = {(char *)(uintptr_t)only_images_that_are_met + 1};
+    void *there[] = {(char *)(uintptr_t)call + 1};
+    free(fw_backtrace_symbols(here, 1)); /* lists the module */
+    const uint64_t before = machhost_calls("vm_read_overwrite");
+    char **lines = fw_backtrace_symbols(here, 1);
+    assert_non_null(lines);
+    assert_non_null(strstr(lines[0], " only_images_that_are_met + 1"));
+    assert_true(machhost_calls("vm_read_overwrite") == before);
+    free(lines);
+    for (int again = 0; again < 2; again++) {
+        lines = fw_backtrace_symbols(there, 1);
+        assert_non_null(lines);
+        assert_non_null(strstr(lines[0], " function_one + 1"));
+        free(lines);
+    }
+    assert_true(machhost_calls("vm_read_overwrite") > before);
+    dlclose(module);
 }
 
 static void images_that_change_unasked(void **state)
@@ -87,7 +100,7 @@ static void images_that_change_unasked(void **state)
     module_call last = NULL, call;
     unsigned same_place = 0;
     for (int i = 0; i < 8; i++) {
-        void *module = load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
+        void *module = module_load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
         same_place += call == last;
         last = call;
         struct fw_frame frame = {.address = (uintptr_t)call + 1, .kind = FW_FRAME_RETURN};
@@ -116,6 +129,7 @@ int main(void)
         cmocka_unit_test(nothing_is_left),
         cmocka_unit_test(queue_in_the_title),
         cmocka_unit_test(as_dladdr_says),
+        cmocka_unit_test(only_images_that_are_met),
         cmocka_unit_test(images_that_change_unasked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "framewalk/names.h"
+#include "capture/names_refresh.h"
 #include "support/alloc_fail.h"
 
 void named_in_the_executable(void);
@@ -74,11 +74,64 @@ static void refreshing(void **state)
     assert_true(alloc_fail_each(refresh, NULL) > 0);
 }
 
+static bool list_images(struct fw_names *names)
+{
+    struct names_list now = {0};
+    if (names_source_list(&now))
+        return names_adopt(names, &now) == FW_OK;
+    names_list_free(&now);
+    return false;
+}
+
+/* A lazy index reads the symbols of images that are asked for, and of no others; what failed is
+ * read when there is memory again. */
+static bool learn(void *unused)
+{
+    (void)unused;
+    const struct fw_frame ours = {.address = (uintptr_t)named_in_the_executable};
+    const struct fw_frame libc = {.address = (uintptr_t)qsort};
+    struct fw_name name;
+    alloc_fail_pause();
+    struct fw_names *names = names_empty(true);
+    assert_non_null(names);
+    assert_true(list_images(names));
+    alloc_fail_resume();
+    assert_false(names_knows(names, &ours, 1));
+    assert_true(names_knows(names, &ours, 0));
+    const uint64_t changes = names_changes(names), generation = fw_names_generation(names);
+    const bool learnt = names_learn(names, &ours, 1);
+    alloc_fail_pause();
+    if (!learnt) {
+        assert_true(fw_names_outdated(names));
+        assert_true(list_images(names));
+        assert_true(names_learn(names, &ours, 1));
+    } else {
+        assert_int_equal(fw_names_generation(names), generation);
+    }
+    assert_int_equal(names_changes(names), changes);
+    assert_true(names_knows(names, &ours, 1));
+    expect_name(names, (uintptr_t)named_in_the_executable, "named_in_the_executable");
+    assert_false(names_knows(names, &libc, 1));
+    assert_int_equal(fw_names_lookup(names, &libc, &name), FW_OK);
+    assert_non_null(name.image);
+    assert_null(name.function);
+    fw_names_destroy(names);
+    alloc_fail_resume();
+    return learnt;
+}
+
+static void learning(void **state)
+{
+    (void)state;
+    assert_true(alloc_fail_each(learn, NULL) > 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(creating),
         cmocka_unit_test(refreshing),
+        cmocka_unit_test(learning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "capture/image_filter.h"
+#include "capture/modules.h"
 #include "framewalk/capture.h"
 #include "framewalk/stack_names.h"
 #include "framewalk/stack_table.h"
@@ -330,19 +331,6 @@ static void filters(void **state)
     assert_true(image_filter_takes(NULL, NULL));
 }
 
-typedef void (*module_call)(void (*)(void));
-
-static void *load(const char *path, module_call *call)
-{
-    void *module = dlopen(path, RTLD_NOW);
-    if (!module)
-        fail_msg("%s", dlerror());
-    module_call (*entry)(void) = (module_call(*)(void))(uintptr_t)dlsym(module, "module_entry");
-    assert_non_null(entry);
-    *call = entry();
-    return module;
-}
-
 /* A library makes way for another one, at the same addresses when the loader likes: the names are
  * those of what is loaded now. With names of one's own, and with the shared ones. */
 static void images_that_change(void **state)
@@ -358,7 +346,7 @@ static void images_that_change(void **state)
         unsigned same_place = 0;
         for (int i = 0; i < 8; i++) {
             module_call call;
-            void *module = load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
+            void *module = module_load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
             struct made made;
             make(&made, 0, 3);
             made.frames[1].address = (uintptr_t)call + 1;
@@ -445,7 +433,7 @@ static void many_threads(void **state)
             assert_int_equal(pthread_create(&threads[i], NULL, asks, &crowd), 0);
         for (int i = 0; i < 10; i++) {
             module_call call;
-            void *module = load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
+            void *module = module_load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
             uint64_t asked = crowd.asked;
             assert_int_equal(fw_stack_names_refresh(crowd.cache), FW_OK);
             while (crowd.asked < asked + 100)

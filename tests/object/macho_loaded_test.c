@@ -215,6 +215,13 @@ static void build_dylib(struct macho_build *b, const struct dylib *d)
     memset(b->bytes + b->used, d->uuid, 16);
     b->used += 16;
     macho_end_command(b, at);
+    static const char name[16] = "/usr/lib/l.dylib"; /* no NUL: that is in what follows */
+    at = macho_command(b, LC_ID_DYLIB);
+    macho_put32(b, 24);
+    b->used += 12;
+    memcpy(b->bytes + b->used, name, sizeof name);
+    b->used += sizeof name + (d == &first ? 8 : 0);
+    macho_end_command(b, at);
     macho_end(b);
 }
 
@@ -327,6 +334,7 @@ static void segments_of_a_cache_interleave(void **state)
     assert_true(image.permanent);
     assert_true(image.has_uuid);
     assert_int_equal(image.uuid[15], 7);
+    assert_string_equal(image.install_name, "/usr/lib/l.dylib");
     macho_loaded_segments(&image, take_mapped, &m);
     assert_int_equal(m.count, 4);
     assert_int_equal(m.code, 2);
@@ -372,6 +380,7 @@ static void names_of_a_cache(void **state)
     symbols_destroy(symbols);
 
     assert_true(macho_loaded_read(&image, &memory, second.text + CACHE_SLIDE));
+    assert_null(image.install_name); /* its string runs over the end of the command */
     symbols = symbols_build_loaded(&image);
     assert_non_null(symbols);
     assert_string_equal(name_at(symbols, u), "beta");

@@ -24,6 +24,11 @@ static void *give(size_t size)
     return memory;
 }
 
+static void nap(void)
+{
+    nanosleep(&(struct timespec){0, 1000 * 1000}, NULL);
+}
+
 static int take_back(void **state)
 {
     (void)state;
@@ -135,15 +140,15 @@ static void a_reader_is_waited_for(void **state)
     add(&t, 0x1000, 0x2000, 0x1000, false);
     unsigned entered = image_table_enter(&t);
     assert_true(image_table_remove(&t, 0x1000));
-    assert_false(image_table_wait(&t, 50)); /* it does not come back: not without end */
+    assert_false(image_table_wait(&t, 50, nap)); /* it does not come back: not without end */
     image_table_leave(&t, entered);
-    assert_true(image_table_wait(&t, 10 * 1000));
+    assert_true(image_table_wait(&t, 10 * 1000, nap));
 
     /* In a child, nobody else is there. */
     image_table_enter(&t);
     image_table_enter(&t);
     image_table_forked(&t);
-    assert_true(image_table_wait(&t, 10 * 1000));
+    assert_true(image_table_wait(&t, 10 * 1000, nap));
 }
 
 /* Images whose memory says whether they are there. */
@@ -195,7 +200,7 @@ static void images_come_and_go_under_readers(void **state)
     for (uintptr_t round = 0; round < ROUNDS; round++) {
         uintptr_t image = round * 5 % IMAGES;
         assert_true(image_table_remove(&s.tables, image));
-        if (image_table_wait(&s.tables, 10 * 1000))
+        if (image_table_wait(&s.tables, 10 * 1000, nap))
             atomic_store(&s.there[image], false);
         else
             timeouts++;

@@ -16,6 +16,7 @@ for target in x86_64-apple-macos11 arm64-apple-ios13 arm64e-apple-ios14 armv7-ap
     arm64-apple-tvos13 arm64_32-apple-watchos6; do
     for level in 0 2 s; do
         object=$folder/window-$target-O$level.o
+        # shellcheck disable=SC2086 # flags are several words
         clang-19 -target $target $flags -O$level -c "$source/src/os/darwin/window.c" -o "$object"
         case $target in
         *watchos*)
@@ -27,10 +28,5 @@ for target in x86_64-apple-macos11 arm64-apple-ios13 arm64e-apple-ios14 armv7-ap
             ;;
         *) sh "$source/packaging/check/window.sh" llvm-nm-19 llvm-objdump-19 "$source/packaging/check" "$object" ;;
         esac
-        # What belongs to it compiles for all of them as well.
-        for file in os/darwin/prepared os/darwin/queue_label os/darwin/self_context os/darwin/self_stack \
-            os/darwin/stop os/darwin/threads capture/collect_mach capture/collect_room capture/threads; do
-            clang-19 -target $target $flags -O$level -c "$source/src/$file.c" -o "$folder/other.o"
-        done
     done
 done

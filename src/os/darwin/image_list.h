@@ -14,8 +14,8 @@ struct listed_image {
 
 /* Copies the list and its paths. *count and *path_size say how much room there is, and then how
  * much is needed: false when that is more. `unloads`: how many images were unloaded so far;
- * `changes`: image_list_changes of this copy. Asks
- * dyld for names that were not needed before; not async-signal-safe. */
+ * `changes`: image_list_changes of this copy. Not
+ * async-signal-safe; does not wait for dyld. */
 bool image_list_copy(struct listed_image *list, size_t *count, char *paths, size_t *path_size,
                      unsigned long long *unloads, uint64_t *changes);
 

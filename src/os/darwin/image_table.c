@@ -8,8 +8,6 @@
  */
 #include "os/darwin/image_table.h"
 
-#include <time.h>
-
 /* A range as it is stored: words, each read and written at once, as a reader may come late and look
  * at a table while it is written. What it read then is thrown away. */
 struct slot {
@@ -179,23 +177,22 @@ bool image_table_remove(struct image_tables *tables, uintptr_t header)
     return removed;
 }
 
-static bool wait_for(const unsigned *reading, unsigned most_ms)
+static bool wait_for(const unsigned *reading, unsigned most_ms, void (*nap)(void))
 {
-    const struct timespec nap = {0, 1000 * 1000};
     for (unsigned i = 0; i < most_ms; i++) {
         if (__atomic_load_n(reading, __ATOMIC_SEQ_CST) == 0)
             return true;
-        nanosleep(&nap, NULL);
+        nap();
     }
     return false;
 }
 
-bool image_table_wait(struct image_tables *tables, unsigned most_ms)
+bool image_table_wait(struct image_tables *tables, unsigned most_ms, void (*nap)(void))
 {
     bool gone = true;
     for (int i = 0; i < 2; i++) {
         const unsigned old = __atomic_fetch_add(&tables->turn, 1, __ATOMIC_SEQ_CST) & 1;
-        gone &= wait_for(&tables->reading[old], most_ms);
+        gone &= wait_for(&tables->reading[old], most_ms, nap);
     }
     return gone;
 }

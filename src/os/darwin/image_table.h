@@ -61,8 +61,8 @@ void image_table_publish(struct image_tables *tables);
  * here. Without memory for that, all images are forgotten: none may be found that is gone. */
 bool image_table_remove(struct image_tables *tables, uintptr_t header);
 /* Waits for all readers that announced themselves before; false when that took about twice as long
- * as `most_ms`. */
-bool image_table_wait(struct image_tables *tables, unsigned most_ms);
+ * as `most_ms`. `nap` sleeps for about a millisecond. */
+bool image_table_wait(struct image_tables *tables, unsigned most_ms, void (*nap)(void));
 /* In a forked child: the readers that are counted are in the parent. */
 void image_table_forked(struct image_tables *tables);
 

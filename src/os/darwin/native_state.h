@@ -1,7 +1,9 @@
 /*
  * The register set of a thread as Mach hands it out (mach/thread_status.h), which is also what the
  * kernel saves for a signal handler (`__ss` of its machine context). On arm64e some registers are
- * signed and only the accessors read them.
+ * signed and only the accessors read them, which authenticate: a processor with FEAT_FPAC faults
+ * where that fails. So whoever got a state strips it before anything else looks at it: a thread
+ * whose registers are corrupt is what is looked at most.
  *
  * Nothing here calls anything: may be used while a thread is suspended.
  */
@@ -25,6 +27,16 @@ enum { NATIVE_STATE_FLAVOR = ARM_THREAD_STATE64, NATIVE_STATE_COUNT = ARM_THREAD
 typedef arm_thread_state_t native_state;
 enum { NATIVE_STATE_FLAVOR = ARM_THREAD_STATE, NATIVE_STATE_COUNT = ARM_THREAD_STATE_COUNT };
 #endif
+
+/* Takes the signatures off; the accessors read what is left as it is. */
+static inline void native_state_strip(native_state *state)
+{
+#if defined(__aarch64__)
+    arm_thread_state64_ptrauth_strip(*state);
+#else
+    (void)state;
+#endif
+}
 
 static inline uintptr_t native_state_sp(const native_state *state)
 {

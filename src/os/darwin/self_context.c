@@ -13,7 +13,9 @@
 void self_context_regs(const void *ucontext, struct regs *regs)
 {
     const ucontext_t *context = ucontext;
-    native_state_regs(&context->uc_mcontext->__ss, regs);
+    native_state state = context->uc_mcontext->__ss;
+    native_state_strip(&state);
+    native_state_regs(&state, regs);
 }
 
 uint64_t self_pac_mask(void)

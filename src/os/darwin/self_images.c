@@ -2,6 +2,9 @@
  * The images loaded in this process: a list of our own that dyld's notifications feed, so that
  * nobody asks dyld, or takes its lock, when an address is looked up.
  *
+ * The list has the paths as well, so whoever names frames does not wait for dyld either, where the
+ * thread that hangs does so in dlopen().
+ *
  * The notifications come before an image's code runs, and before its memory is unmapped; while one
  * is handled, dyld's lock is held. Writers take turns by `writer`; no call of dyld is made while
  * that is held, as another thread may wait for it in a notification. Readers: image_table.h.
@@ -14,25 +17,30 @@
  */
 #include "os/self_images.h"
 
+#include <TargetConditionals.h>
 #include <dlfcn.h>
 #include <mach-o/dyld.h>
 #include <mach-o/dyld_images.h>
 #include <mach/mach.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "object/macho_loaded.h"
 #include "os/darwin/image_list.h"
 #include "os/darwin/image_table.h"
+#include "os/darwin/nap.h"
 #include "os/self_maps.h"
 
-enum { READER_WAIT_MS = 10 * 1000 };
+enum {
+    READER_WAIT_MS = 10 * 1000, /* for each of two turns */
+    READER_NAP_NS = 1000 * 1000,
+    WRITER_NAP_NS = 50 * 1000,
+};
 
 struct record { /* an image, for the list */
     uintptr_t header;
-    const char *path; /* dyld's, as long as the image is loaded; NULL: not asked for yet */
+    const char *path; /* dyld's or the image's own, as long as it is loaded; NULL: not known */
     bool permanent;
 };
 
@@ -51,6 +59,7 @@ static unsigned long long unloads;
 static _Atomic uint64_t changes; /* of the records; written while they are */
 static void (*on_change)(void);
 static bool collecting; /* at the start: published together */
+static uint32_t told;   /* images that dyld told of meanwhile, less those that it took back */
 static pid_t writer; /* the process whose thread it is; a forked child may inherit its parent's */
 static pid_t owner;  /* whose readers are counted */
 
@@ -67,7 +76,6 @@ static const struct macho_memory loaded_memory = {loaded_at, NULL};
 /* A child forked while a thread was writing takes over: it has no such thread. */
 static void writer_begin(void)
 {
-    const struct timespec nap = {0, 50 * 1000};
     const pid_t own = getpid();
     for (;;) {
         pid_t by = 0;
@@ -76,7 +84,7 @@ static void writer_begin(void)
             (by != own && __atomic_compare_exchange_n(&writer, &by, own, false, __ATOMIC_ACQUIRE,
                                                       __ATOMIC_RELAXED)))
             break;
-        nanosleep(&nap, NULL);
+        nap_ns(WRITER_NAP_NS);
     }
     if (owner != own) {
         owner = own;
@@ -131,56 +139,70 @@ static bool add_code(void *context, const struct macho_loaded_segment *segment)
     return true;
 }
 
-/* With `writer` held. False when it is known, no image, or there is no memory. */
-static bool add_record(const struct record *record)
+/* With `writer` held. False when it is known, or there is no memory. */
+static bool add_record(const struct record *record, const struct macho_loaded *image)
 {
-    struct macho_loaded image;
     size_t ranges = 0;
-    if (record_of(record->header) || !record_room() ||
-        !macho_loaded_read(&image, &loaded_memory, record->header))
+    if (record_of(record->header) || !record_room())
         return false;
-    macho_loaded_segments(&image, count_code, &ranges);
+    macho_loaded_segments(image, count_code, &ranges);
     if (!image_table_begin(&tables, ranges))
         return false;
     struct record *added = &records[record_count++];
     *added = *record;
-    added->permanent = image.permanent;
-    macho_loaded_segments(&image, add_code, added);
+    added->permanent = image->permanent;
+    macho_loaded_segments(image, add_code, added);
     if (!collecting)
         image_table_publish(&tables);
     atomic_fetch_add_explicit(&changes, 1, memory_order_release);
     return true;
 }
 
+/* The shared cache's images are called as they are installed; of others dyld is asked, which at the
+ * header does not search for a symbol. (In a simulator its folder comes before the installed name.)
+ */
+static const char *path_of(const struct mach_header *header, const struct macho_loaded *image)
+{
+    Dl_info info;
+    const char *name = image->install_name;
+    if (image->permanent && name && name[0] == '/' && !TARGET_OS_SIMULATOR)
+        return name;
+    return dladdr(header, &info) && info.dli_fbase == header ? info.dli_fname : NULL;
+}
+
 static void image_added(const struct mach_header *header, intptr_t slide)
 {
     struct record record = {.header = (uintptr_t)header};
     struct macho_loaded image;
-    Dl_info info;
     (void)slide;
-    /* The names of images that may go have to be had now; those that stay are asked for when they
-     * are wanted, if ever. At the header, dladdr does not search for a symbol. */
-    if (macho_loaded_read(&image, &loaded_memory, record.header) && !image.permanent &&
-        dladdr(header, &info) && info.dli_fbase == header)
-        record.path = info.dli_fname;
+    const bool good = macho_loaded_read(&image, &loaded_memory, record.header);
+    if (good)
+        record.path = path_of(header, &image);
     writer_begin();
-    const bool added = add_record(&record) && !collecting;
+    told++;
+    const bool added = good && add_record(&record, &image) && !collecting;
     writer_end();
     if (added)
         on_change();
+}
+
+static void nap(void)
+{
+    nap_ns(READER_NAP_NS);
 }
 
 static void image_removed(const struct mach_header *header, intptr_t slide)
 {
     (void)slide;
     writer_begin();
+    told--;
     struct record *record = record_of((uintptr_t)header);
     if (record) {
         *record = records[--record_count];
         unloads++;
         atomic_fetch_add_explicit(&changes, 1, memory_order_release);
         if (image_table_remove(&tables, (uintptr_t)header))
-            image_table_wait(&tables, READER_WAIT_MS);
+            image_table_wait(&tables, READER_WAIT_MS, nap);
     }
     writer_end();
     if (record)
@@ -203,11 +225,15 @@ static void add_dyld(void)
     const bool named = all->version >= NAMES_ITS_PATH && all->dyldPath;
     const struct record record = {.header = (uintptr_t)all->dyldImageLoadAddress,
                                   .path = named ? all->dyldPath : "/usr/lib/dyld"};
-    add_record(&record);
+    struct macho_loaded image;
+    if (macho_loaded_read(&image, &loaded_memory, record.header))
+        add_record(&record, &image);
 }
 
-/* Registering calls image_added for all images that are there, so from then on the list is whole.
- */
+/* Registering calls image_added for all images that are there. Then dyld lets go of its lock before
+ * it remembers the function: what another thread loads in between nobody is told of (dyld 4). So
+ * the images are counted afterwards, and when some are missing all are asked for once more; what
+ * dyld tells of twice from then on is known. */
 void self_images_refresh(void (*changed)(void))
 {
     static bool registered;
@@ -221,6 +247,8 @@ void self_images_refresh(void (*changed)(void))
     /* First, so that none goes unnoticed between the two. */
     _dyld_register_func_for_remove_image(image_removed);
     _dyld_register_func_for_add_image(image_added);
+    if (_dyld_image_count() != __atomic_load_n(&told, __ATOMIC_RELAXED))
+        _dyld_register_func_for_add_image(image_added);
     writer_begin();
     collecting = false;
     if (tables.open)
@@ -268,31 +296,6 @@ bool self_images_is_code(void *context, uint64_t address)
            mapping.executable;
 }
 
-/* Asks dyld for the paths of permanent images, whose strings stay; each call without `writer`. */
-static void learn_paths(void)
-{
-    for (size_t i = 0;; i++) {
-        uintptr_t header = 0;
-        Dl_info info;
-        writer_begin();
-        while (i < record_count && records[i].path)
-            i++;
-        if (i < record_count)
-            header = records[i].header;
-        writer_end();
-        if (!header)
-            return;
-        if (!dladdr((const void *)header, &info) || (uintptr_t)info.dli_fbase != header ||
-            !info.dli_fname)
-            continue;
-        writer_begin();
-        struct record *record = record_of(header);
-        if (record && record->permanent)
-            record->path = info.dli_fname;
-        writer_end();
-    }
-}
-
 uint64_t image_list_changes(void)
 {
     return atomic_load_explicit(&changes, memory_order_acquire);
@@ -303,7 +306,6 @@ bool image_list_copy(struct listed_image *list, size_t *count, char *paths, size
 {
     const size_t room = *count, path_room = *path_size;
     size_t used = 0;
-    learn_paths();
     writer_begin();
     for (size_t i = 0; i < record_count; i++) {
         const char *path = records[i].path ? records[i].path : "";

@@ -10,8 +10,8 @@
 #if !WINDOW_FORBIDDEN
 
 #include "arch/pac.h"
+#include "os/darwin/nap.h"
 
-#include <mach/mach_time.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -26,17 +26,9 @@ enum {
  * number, which means nobody as well. */
 static _Atomic int32_t owner;
 
-static mach_timebase_info_data_t timebase(void)
-{
-    mach_timebase_info_data_t base;
-    if (mach_timebase_info(&base) != KERN_SUCCESS || !base.denom)
-        base = (mach_timebase_info_data_t){1, 1};
-    return base;
-}
-
 static uint64_t ns_of(uint64_t ticks)
 {
-    mach_timebase_info_data_t base = timebase();
+    const mach_timebase_info_data_t base = nap_timebase();
     return ticks / base.denom * base.numer + ticks % base.denom * base.numer / base.denom;
 }
 
@@ -53,7 +45,6 @@ uint64_t stop_held_ns(const struct stopped_thread *thread)
 static bool enter_window(uint64_t deadline)
 {
     const int32_t self = getpid();
-    const mach_timebase_info_data_t base = timebase();
     for (;;) {
         int32_t now = 0;
         if (atomic_compare_exchange_strong(&owner, &now, self) ||
@@ -61,8 +52,7 @@ static bool enter_window(uint64_t deadline)
             return true;
         if (stop_clock_ns() >= deadline)
             return false;
-        /* No cancellation point, unlike usleep(). */
-        mach_wait_until(mach_absolute_time() + (uint64_t)WAIT_NS * base.denom / base.numer);
+        nap_ns(WAIT_NS);
     }
 }
 
@@ -77,7 +67,7 @@ void stop_learn_stack(struct stopped_thread *thread)
     pthread_t pthread = pthread_from_mach_thread_np(thread->thread);
     if (!pthread)
         return;
-    /* For a thread that has ended meanwhile both give an error number. */
+    /* Of a thread that has ended meanwhile the top is an error number. */
     uintptr_t top = (uintptr_t)pthread_get_stackaddr_np(pthread);
     size_t size = pthread_get_stacksize_np(pthread);
     if (size >= vm_page_size && top > size) {

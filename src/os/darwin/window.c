@@ -149,6 +149,7 @@ static void copy(struct stopped_thread *thread, const struct window_terms *terms
         thread->error = KERN_FAILURE;
     if (thread->error != KERN_SUCCESS)
         return;
+    native_state_strip(&thread->state);
     uintptr_t sp = native_state_sp(&thread->state);
     if (sp >= thread->stack_lo + RED_ZONE && sp < thread->stack_hi)
         copy_stack(thread, terms, sp - RED_ZONE, thread->bytes, &thread->range[0]);

@@ -1,10 +1,8 @@
 /*
- * Images: mapping, symbols, and the part of dyld that programs see (lists, notifications, dlopen,
- * dladdr). Segments get their final protections after the fixups. One lock, the big one, guards
- * the list; it is not held while Mach-O code runs.
+ * Images: mapping, symbols, the list. Segments get their final protections after the fixups. One
+ * lock, the big one, guards the list; it is not held while Mach-O code runs.
  */
-#include "internal.h"
-#include "shims.h"
+#include "images.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -18,14 +16,14 @@
 #include <unistd.h>
 
 #define SYSTEM_NAME "/usr/lib/libSystem.B.dylib"
-enum { IMAGE_LIMIT = 512, CALLBACK_LIMIT = 64 };
+enum { IMAGE_LIMIT = 512 };
 
 struct image *image_system, *image_dyld, *image_main;
 uint64_t machhost_thunks[INDEX_COUNT];
 const char *images_error;
 
-static struct image *images[IMAGE_LIMIT]; /* those that the program sees */
-static uint32_t image_count;
+struct image *images[IMAGE_LIMIT];
+uint32_t image_count;
 static struct {
     _Atomic uint64_t low, high;
 } texts[IMAGE_LIMIT]; /* of all, read by signal handlers */
@@ -33,27 +31,8 @@ static const char *system_folder;
 static char error_text[2 * PATH_MAX];
 static struct dyld_image_info info_array[IMAGE_LIMIT];
 static struct dyld_all_image_infos all_infos;
-static void *add_callbacks[CALLBACK_LIMIT], *remove_callbacks[CALLBACK_LIMIT];
-static unsigned add_count, remove_count;
 
-static const struct load_command *first_command(const struct mach_header_64 *header)
-{
-    return (const void *)(header + 1);
-}
-
-static const struct load_command *next_command(const struct load_command *command)
-{
-    return (const void *)((const char *)command + command->cmdsize);
-}
-
-#define EACH_COMMAND(header, command)                                                              \
-    const struct load_command *command = first_command(header),                                    \
-                              *const end_##command =                                               \
-                                  (const void *)((const char *)command + (header)->sizeofcmds);    \
-    command < end_##command;                                                                       \
-    command = next_command(command)
-
-static void *fail_text(const char *format, const char *a, const char *b)
+void *fail_text(const char *format, const char *a, const char *b)
 {
     snprintf(error_text, sizeof(error_text), format, a, b);
     images_error = error_text;
@@ -187,12 +166,6 @@ static void protect_segments(const struct image *image)
         mprotect(at, segment->vmsize, protection);
         __builtin___clear_cache(at, at + segment->vmsize);
     }
-}
-
-static void *in_linkedit(const struct image *image, uint32_t offset)
-{
-    return (void *)(uintptr_t)(image->linkedit->vmaddr + (uint64_t)image->slide + offset -
-                               image->linkedit->fileoff);
 }
 
 static void note_commands(struct image *image)
@@ -354,11 +327,6 @@ static bool load_needed(struct image *image)
     return true;
 }
 
-static const struct section_64 *sections_of(const struct segment_command_64 *segment)
-{
-    return (const void *)(segment + 1);
-}
-
 /* dyld sets each descriptor's function and key. The parts of the template lie side by side. */
 static bool prepare_tlv(struct image *image)
 {
@@ -443,23 +411,6 @@ struct image *image_load(const char *name, const struct image *from)
     return image;
 }
 
-static void notify(void *const *callbacks, unsigned count, const struct image *image)
-{
-    for (unsigned i = 0; i < count; i++)
-        callback(callbacks[i], (uint64_t)(uintptr_t)image->header, (uint64_t)image->slide, 0);
-}
-
-/* Callbacks hear of all images that came together before the first of their initialisers runs. */
-void images_announce(void)
-{
-    for (uint32_t i = 0; i < image_count; i++) {
-        if (images[i]->listed)
-            continue;
-        images[i]->listed = true;
-        notify(add_callbacks, add_count, images[i]);
-    }
-}
-
 /* Those it needs come first. */
 void image_initialise(struct image *image)
 {
@@ -491,7 +442,7 @@ bool image_unload(struct image *image)
     if (--image->references > 0 || image == image_main || image == image_system)
         return false;
     run_exit_functions(image);
-    notify(remove_callbacks, remove_count, image);
+    image_announce_end(image);
     lock();
     uint32_t kept = 0;
     for (uint32_t i = 0; i < image_count; i++) {
@@ -570,193 +521,4 @@ void images_task_info(uint64_t info[2])
 {
     info[0] = (uint64_t)(uintptr_t)&all_infos;
     info[1] = sizeof(all_infos);
-}
-
-/* What programs call. */
-
-uint32_t shim__dyld_image_count(void)
-{
-    return image_count;
-}
-
-const void *shim__dyld_get_image_header(uint32_t index)
-{
-    return index < image_count ? images[index]->header : NULL;
-}
-
-const char *shim__dyld_get_image_name(uint32_t index)
-{
-    return index < image_count ? images[index]->path : NULL;
-}
-
-intptr_t shim__dyld_get_image_vmaddr_slide(uint32_t index)
-{
-    return index < image_count ? images[index]->slide : 0;
-}
-
-void shim__dyld_register_func_for_add_image(void *function)
-{
-    if (add_count == CALLBACK_LIMIT)
-        abort();
-    add_callbacks[add_count++] = function;
-    for (uint32_t i = 0; i < image_count; i++) {
-        if (images[i]->listed)
-            notify(&function, 1, images[i]);
-    }
-}
-
-void shim__dyld_register_func_for_remove_image(void *function)
-{
-    if (remove_count == CALLBACK_LIMIT)
-        abort();
-    remove_callbacks[remove_count++] = function;
-}
-
-int shim__NSGetExecutablePath(char *buffer, uint32_t *size)
-{
-    const size_t needed = strlen(image_main->path) + 1;
-    if (*size < needed) {
-        *size = (uint32_t)needed;
-        return -1;
-    }
-    memcpy(buffer, image_main->path, needed);
-    return 0;
-}
-
-struct dl_info_64 {
-    const char *fname;
-    const void *fbase;
-    const char *sname;
-    const void *saddr;
-};
-
-int shim_dladdr(const void *address, struct dl_info_64 *info)
-{
-    const uint64_t wanted = (uint64_t)(uintptr_t)address;
-    const struct image *image = image_of(wanted);
-    if (!image)
-        return 0;
-    *info = (struct dl_info_64){.fname = image->path, .fbase = image->header};
-    const struct nlist_64 *symbols = in_linkedit(image, image->symtab->symoff);
-    const char *names = in_linkedit(image, image->symtab->stroff);
-    uint64_t best = 0;
-    for (uint32_t i = 0; i < image->symtab->nsyms; i++) {
-        const uint64_t value = symbols[i].n_value + (uint64_t)image->slide;
-        if (symbols[i].n_type & N_STAB || (symbols[i].n_type & N_TYPE) != N_SECT ||
-            value > wanted || value < best)
-            continue;
-        best = value;
-        const char *name = names + symbols[i].n_un.n_strx;
-        info->sname = *name == '_' ? name + 1 : name;
-        info->saddr = (const void *)(uintptr_t)value;
-    }
-    return 1;
-}
-
-void *shim_dlopen(const char *path, int mode)
-{
-    if (!path)
-        return image_main;
-    const struct image *caller = image_of(
-#if defined(__x86_64__)
-        *(const uint64_t *)(uintptr_t)machhost_record.sp
-#else
-        machhost_record.lr
-#endif
-    );
-    if (mode & 0x10) { /* RTLD_NOLOAD */
-        char real[PATH_MAX];
-        for (uint32_t i = 0; realpath(path, real) && i < image_count; i++) {
-            if (strcmp(images[i]->path, real) == 0) {
-                images[i]->references++;
-                return images[i];
-            }
-        }
-        return fail_text("%s: %s", path, "not loaded");
-    }
-    struct image *image = image_load(path, caller);
-    if (image) {
-        images_announce();
-        image_initialise(image);
-    }
-    return image;
-}
-
-int shim_dlclose(void *handle)
-{
-    image_unload(handle);
-    return 0;
-}
-
-void *shim_dlsym(void *handle, const char *name)
-{
-    char symbol[512];
-    snprintf(symbol, sizeof(symbol), "_%s", name);
-    const intptr_t special = (intptr_t)handle;
-    void *found = NULL;
-    if (special >= -5 && special <= -1) {
-        for (uint32_t i = 0; i < image_count && !found; i++)
-            found = image_symbol(images[i], symbol);
-    } else {
-        found = image_symbol(handle, symbol);
-    }
-    return found ? found : fail_text("%s: %s", name, "symbol not found");
-}
-
-char *shim_dlerror(void)
-{
-    char *text = images_error ? error_text : NULL;
-    images_error = NULL;
-    return text;
-}
-
-static void *part_data(const struct mach_header_64 *header, const char *segment_name,
-                       const char *section_name, unsigned long *size)
-{
-    uint64_t text = 0;
-    for (EACH_COMMAND(header, command)) {
-        const struct segment_command_64 *segment = (const void *)command;
-        if (command->cmd != LC_SEGMENT_64)
-            continue;
-        if (strncmp(segment->segname, SEG_TEXT, 16) == 0)
-            text = segment->vmaddr;
-        if (strncmp(segment->segname, segment_name, 16) != 0)
-            continue;
-        if (!section_name) {
-            *size = segment->vmsize;
-            return (void *)(uintptr_t)(segment->vmaddr - text + (uint64_t)(uintptr_t)header);
-        }
-        for (uint32_t i = 0; i < segment->nsects; i++) {
-            const struct section_64 *section = &sections_of(segment)[i];
-            if (strncmp(section->sectname, section_name, 16) != 0)
-                continue;
-            *size = section->size;
-            return (void *)(uintptr_t)(section->addr - text + (uint64_t)(uintptr_t)header);
-        }
-    }
-    return NULL;
-}
-
-void *shim_getsectiondata(const struct mach_header_64 *header, const char *segment,
-                          const char *section, unsigned long *size)
-{
-    return part_data(header, segment, section, size);
-}
-
-void *shim_getsegmentdata(const struct mach_header_64 *header, const char *segment,
-                          unsigned long *size)
-{
-    return part_data(header, segment, NULL, size);
-}
-
-void shim_dyld_stub_binder(void)
-{
-    say("dyld_stub_binder was called: everything is bound at load here");
-    abort();
-}
-
-void shim__tlv_bootstrap(void)
-{
-    say("a thread-local variable was used before its image was ready");
-    abort();
 }

@@ -24,6 +24,11 @@
 #else
 
 #include <mach-o/loader.h>
+#if defined(__x86_64__)
+#include <mach/i386/_structs.h>
+#else
+#include <mach/arm/_structs.h>
+#endif
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -95,6 +100,7 @@ struct thread {
     void *argument;
     void *result;
     unsigned long linux_thread;
+    sigset_t mask; /* signals blocked when the program's code begins; before, all are */
     _Atomic uint32_t started;
     void *signal_stack; /* the loader's own */
     void *queue;        /* of libdispatch, that it serves */
@@ -116,6 +122,13 @@ struct registers {
     uint64_t x[29]; /* arm64: x0 to x28; x86_64: as numbered by DWARF */
     uint64_t flags;
 };
+
+/* And as programs see them. */
+#if defined(__x86_64__)
+typedef _STRUCT_X86_THREAD_STATE64 darwin_state;
+#else
+typedef _STRUCT_ARM_THREAD_STATE64 darwin_state;
+#endif
 
 struct image {
     const struct mach_header_64 *header;
@@ -156,7 +169,6 @@ extern const char machhost_asm_first[], machhost_asm_last[], machhost_enter_note
 /* images.c */
 struct image *image_load(const char *path, const struct image *from);
 bool image_unload(struct image *image);
-void images_announce(void);
 void image_initialise(struct image *image);
 void *image_symbol(const struct image *image, const char *name);
 struct image *image_of(uint64_t address);
@@ -168,16 +180,17 @@ extern uint64_t machhost_thunks[INDEX_COUNT];
 void images_task_info(uint64_t info[2]);
 extern const char *images_error;
 
+/* dyld.c */
+void images_announce(void);
+
 /* fixups.c */
 const char *fixups_apply(struct image *image, uint64_t (*bind)(struct image *, int ordinal,
                                                                bool weak, const char *name));
 
-/* tlv.c part of threads */
+/* threads.c */
 void *machhost_tlv_slow(const uint64_t *descriptor);
 size_t tlv_register(struct image *image);
 void tlv_release(const struct image *image);
-
-/* threads.c */
 void threads_start(void);
 struct thread *thread_self(void);
 extern struct thread *machhost_threads;
@@ -193,10 +206,11 @@ void stop_start(void);
 void stop_handler(int signal, siginfo_t *info, void *context);
 bool context_registers(const ucontext_t *context, const struct record *record,
                        struct registers *registers);
+void registers_show(const struct registers *registers, darwin_state *state);
 int stop_signal(void);
 uint64_t now_ns(void);
 
-/* ports.c and control.c */
+/* mach.c and control.c */
 unsigned machhost_report(void);
 int injected(unsigned index);
 void machhost_forbidden(uint64_t index) __attribute__((noreturn));

@@ -17,14 +17,12 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-#include <mach/i386/_structs.h>
 struct darwin_mcontext {
     _STRUCT_X86_EXCEPTION_STATE64 es;
     _STRUCT_X86_THREAD_STATE64 ss;
     _STRUCT_X86_FLOAT_STATE64 fs;
 };
 #else
-#include <mach/arm/_structs.h>
 struct darwin_mcontext {
     _STRUCT_ARM_EXCEPTION_STATE64 es;
     _STRUCT_ARM_THREAD_STATE64 ss;
@@ -112,39 +110,6 @@ static uint32_t darwin_mask(const sigset_t *set)
             mask |= 1u << (i - 1);
     }
     return mask;
-}
-
-static void show_registers(const struct registers *r, struct darwin_mcontext *m)
-{
-#if defined(__x86_64__)
-    m->ss = (_STRUCT_X86_THREAD_STATE64){
-        .__rax = r->x[0],
-        .__rdx = r->x[1],
-        .__rcx = r->x[2],
-        .__rbx = r->x[3],
-        .__rsi = r->x[4],
-        .__rdi = r->x[5],
-        .__rbp = r->fp,
-        .__rsp = r->sp,
-        .__r8 = r->x[8],
-        .__r9 = r->x[9],
-        .__r10 = r->x[10],
-        .__r11 = r->x[11],
-        .__r12 = r->x[12],
-        .__r13 = r->x[13],
-        .__r14 = r->x[14],
-        .__r15 = r->x[15],
-        .__rip = r->pc,
-        .__rflags = r->flags,
-    };
-#else
-    m->ss.__fp = r->fp;
-    m->ss.__lr = r->lr;
-    m->ss.__sp = r->sp;
-    m->ss.__pc = r->pc;
-    m->ss.__cpsr = (uint32_t)r->flags;
-    memcpy(m->ss.__x, r->x, sizeof(m->ss.__x));
-#endif
 }
 
 static void save_floats(const ucontext_t *context, struct frame *frame)
@@ -258,7 +223,7 @@ static void deliver(int number, siginfo_t *linux_info, void *linux_context)
     frame->shown = registers;
     frame->record = machhost_record;
     save_floats(context, frame);
-    show_registers(&registers, &frame->machine);
+    registers_show(&registers, &frame->machine.ss);
     frame->context = (struct darwin_ucontext){.mask = darwin_mask(&context->uc_sigmask),
                                               .mcsize = sizeof(frame->machine),
                                               .mcontext = &frame->machine};
@@ -282,7 +247,7 @@ static void take_over(const struct registers *shown, const struct darwin_mcontex
                       ucontext_t *context)
 {
     struct darwin_mcontext before = {0};
-    show_registers(shown, &before);
+    registers_show(shown, &before.ss);
     if (memcmp(&before.ss, &now->ss, sizeof(before.ss)) == 0)
         return;
 #if defined(__x86_64__)

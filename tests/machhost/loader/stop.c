@@ -251,11 +251,10 @@ int shim_thread_resume(uint32_t port)
 }
 
 #if defined(__x86_64__)
-typedef x86_thread_state64_t state64;
 enum { FLAVOR_64 = x86_THREAD_STATE64, FLAVOR_UNIFIED = x86_THREAD_STATE };
-static void fill_state(const struct registers *r, state64 *s)
+void registers_show(const struct registers *r, darwin_state *s)
 {
-    *s = (state64){
+    *s = (darwin_state){
         .__rax = r->x[0],
         .__rdx = r->x[1],
         .__rcx = r->x[2],
@@ -278,11 +277,10 @@ static void fill_state(const struct registers *r, state64 *s)
     };
 }
 #else
-typedef arm_thread_state64_t state64;
 enum { FLAVOR_64 = ARM_THREAD_STATE64, FLAVOR_UNIFIED = ARM_THREAD_STATE };
-static void fill_state(const struct registers *r, state64 *s)
+void registers_show(const struct registers *r, darwin_state *s)
 {
-    *s = (state64){
+    *s = (darwin_state){
         .__fp = r->fp, .__lr = r->lr, .__sp = r->sp, .__pc = r->pc, .__cpsr = (uint32_t)r->flags};
     memcpy(s->__x, r->x, sizeof(s->__x));
 }
@@ -290,9 +288,9 @@ static void fill_state(const struct registers *r, state64 *s)
 
 static int give_state(const struct registers *r, int flavor, uint32_t *state, uint32_t *count)
 {
-    enum { WORDS = sizeof(state64) / sizeof(uint32_t) };
-    state64 filled;
-    fill_state(r, &filled);
+    enum { WORDS = sizeof(darwin_state) / sizeof(uint32_t) };
+    darwin_state filled;
+    registers_show(r, &filled);
     if (flavor == FLAVOR_64) {
         if (*count < WORDS)
             return KERN_INVALID_ARGUMENT;

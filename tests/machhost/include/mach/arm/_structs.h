@@ -108,11 +108,25 @@ _STRUCT_ARM_NEON_STATE64
     __machhost_auth(ts, __opaque_sp, ptrauth_key_process_independent_data, "sp")
 #define arm_thread_state64_get_fp(ts)                                                              \
     __machhost_auth(ts, __opaque_fp, ptrauth_key_process_independent_data, "fp")
+#define __machhost_strip(ts, field, key) ((ts)->field = ptrauth_strip((ts)->field, key))
+#define arm_thread_state64_ptrauth_strip(ts)                                                       \
+    __extension__({                                                                                \
+        _STRUCT_ARM_THREAD_STATE64 *machhost_ts = &(ts);                                           \
+        if (!(machhost_ts->__opaque_flags & __DARWIN_ARM_THREAD_STATE64_FLAGS_NO_PTRAUTH)) {       \
+            __machhost_strip(machhost_ts, __opaque_pc, ptrauth_key_process_independent_code);      \
+            __machhost_strip(machhost_ts, __opaque_sp, ptrauth_key_process_independent_data);      \
+            __machhost_strip(machhost_ts, __opaque_fp, ptrauth_key_process_independent_data);      \
+            if (!(machhost_ts->__opaque_flags & __DARWIN_ARM_THREAD_STATE64_FLAGS_IB_SIGNED_LR))   \
+                __machhost_strip(machhost_ts, __opaque_lr, ptrauth_key_process_independent_code);  \
+        }                                                                                          \
+        machhost_ts->__opaque_flags |= __DARWIN_ARM_THREAD_STATE64_FLAGS_NO_PTRAUTH;               \
+    })
 #elif !defined(__arm__)
-#define arm_thread_state64_get_pc(ts) ((uintptr_t)(ts).__pc)
-#define arm_thread_state64_get_lr(ts) ((uintptr_t)(ts).__lr)
-#define arm_thread_state64_get_sp(ts) ((uintptr_t)(ts).__sp)
-#define arm_thread_state64_get_fp(ts) ((uintptr_t)(ts).__fp)
+#define arm_thread_state64_ptrauth_strip(ts) (void)(ts)
+#define arm_thread_state64_get_pc(ts)        ((uintptr_t)(ts).__pc)
+#define arm_thread_state64_get_lr(ts)        ((uintptr_t)(ts).__lr)
+#define arm_thread_state64_get_sp(ts)        ((uintptr_t)(ts).__sp)
+#define arm_thread_state64_get_fp(ts)        ((uintptr_t)(ts).__fp)
 #endif
 #define __darwin_arm_thread_state64_get_pc(ts) arm_thread_state64_get_pc(ts)
 #define __darwin_arm_thread_state64_get_lr(ts) arm_thread_state64_get_lr(ts)
