@@ -83,6 +83,7 @@ Pod::Spec.new do |s|
     'src/unwind/sigframe_darwin.c',
     'src/unwind/sigframe_x86.c',
     'src/unwind/simulate.c',
+    'src/unwind/simulate_find.c',
     'src/unwind/simulate_parts.c',
     'src/unwind/step.c',
     'src/unwind/stubs_macho.c',

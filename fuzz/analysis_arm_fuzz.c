@@ -20,7 +20,9 @@ static void check_row(const struct unwind_image *image, const struct unwind_row 
     expect(row->lo <= vaddr && vaddr < row->hi);
     expect(row->cfa_reg < image->arch->reg_count && row->ra_reg < image->arch->reg_count);
     const struct reg_row *ra = &row->reg[row->ra_reg];
-    expect(ra->how == REG_AT_CFA || (exact && ra->how == REG_SAME));
+    bool put_aside = image->arch->id == ARCH_AARCH64 && ra->how == REG_IN_REG && ra->offset == 0 &&
+                     ra->reg != row->ra_reg && ra->reg < image->arch->reg_count;
+    expect(ra->how == REG_AT_CFA || (exact && ra->how == REG_SAME) || put_aside);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -25,8 +25,7 @@ static int64_t signed_bits(uint32_t insn, unsigned low, unsigned count)
 
 static uint32_t insn_at(const struct unwind_image *image, uint64_t at)
 {
-    struct reader r = simulate_code(image, at);
-    return at & 3 ? 0 : reader_u32(&r); /* 0 is udf */
+    return at & 3 ? 0 : simulate_word(image, at); /* 0 is udf */
 }
 
 /* Register 31 is the zero register in most places: writing it does nothing. */

@@ -60,21 +60,15 @@ static enum code_kind kind_at(const struct unwind_image *image, uint64_t at)
     return count.always * 8 <= count.words ? CODE_THUMB : CODE_UNCLEAR;
 }
 
-static uint32_t word_at(const struct unwind_image *image, uint64_t at)
-{
-    struct reader r = simulate_code(image, at);
-    return reader_u32(&r);
-}
-
 /* add ip, pc, #a; add ip, ip, #b; ldr pc, [ip, #c]!: the return address is still in lr. */
 static enum unwind_status find_plt(const struct unwind_image *image, uint64_t vaddr,
                                    struct unwind_row *row)
 {
     for (uint64_t back = 0; back <= 8; back += 4) {
         uint64_t at = vaddr - back;
-        if ((word_at(image, at) & 0xfffff000) != 0xe28fc000 ||
-            (word_at(image, at + 4) & 0xfffff000) != 0xe28cc000 ||
-            (word_at(image, at + 8) & 0xfffff000) != 0xe5bcf000)
+        if ((simulate_word(image, at) & 0xfffff000) != 0xe28fc000 ||
+            (simulate_word(image, at + 4) & 0xfffff000) != 0xe28cc000 ||
+            (simulate_word(image, at + 8) & 0xfffff000) != 0xe5bcf000)
             continue;
         *row = (struct unwind_row){
             .cfa_how = CFA_REG,

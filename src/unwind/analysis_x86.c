@@ -185,6 +185,15 @@ static bool may_be_plt(const struct unwind_image *image, uint64_t at)
     return !known || x86_in_plt(image, at);
 }
 
+/* Nothing was saved; `words` words lie between sp and the return address. */
+static void frame_of_nothing(const struct unwind_image *image, unsigned words, struct frame *frame)
+{
+    *frame = (struct frame){.cfa_reg = X86_SP,
+                            .cfa_offset = (int64_t)(words + 1) * image->arch->pointer_size};
+    for (unsigned i = 0; i < X86_REGS; i++)
+        frame->saved[i].same = true;
+}
+
 /* Stubs begin at multiples of 16 bytes, those of .plt.got at multiples of 8. */
 static bool plt_frame(const struct unwind_image *image, uint64_t at, struct frame *frame)
 {
@@ -194,10 +203,7 @@ static bool plt_frame(const struct unwind_image *image, uint64_t at, struct fram
     if (!plt_depth(image, at & ~(uint64_t)15, at, &words) &&
         !plt_depth(image, at & ~(uint64_t)7, at, &words))
         return false;
-    *frame = (struct frame){.cfa_reg = X86_SP,
-                            .cfa_offset = (int64_t)(words + 1) * image->arch->pointer_size};
-    for (unsigned i = 0; i < X86_REGS; i++)
-        frame->saved[i].same = true;
+    frame_of_nothing(image, words, frame);
     return true;
 }
 
@@ -426,19 +432,8 @@ static uint64_t twin_of_jump(const struct unwind_image *image, uint64_t vaddr)
 static bool is_tail_call(const struct unwind_image *image, uint64_t vaddr)
 {
     struct x86_insn insn;
-    struct function_range function;
-    if (!image->macho || !decode(image, vaddr, &insn) || insn.kind != X86_JUMP)
-        return false;
-    uint64_t target = vaddr + insn.length + (uint64_t)insn.target;
-    return unwind_function_at(image, target, &function) && function.lo == target &&
-           (vaddr < function.lo || vaddr >= function.hi);
-}
-
-static void frame_of_nothing(const struct unwind_image *image, struct frame *frame)
-{
-    *frame = (struct frame){.cfa_reg = X86_SP, .cfa_offset = image->arch->pointer_size};
-    for (unsigned i = 0; i < X86_REGS; i++)
-        frame->saved[i].same = true;
+    return image->macho && decode(image, vaddr, &insn) && insn.kind == X86_JUMP &&
+           unwind_leads_to_function(image, vaddr, vaddr + insn.length + (uint64_t)insn.target);
 }
 
 /* ------------------------------------------------------------------ the row */
@@ -486,7 +481,7 @@ enum unwind_status analysis_find_x86(const struct unwind_image *image, uint64_t 
         found = twin != vaddr && traced_frame(image, twin, true, &frame);
     }
     if (!found && exact && is_tail_call(image, vaddr)) {
-        frame_of_nothing(image, &frame);
+        frame_of_nothing(image, 0, &frame);
         found = true;
     }
     if (!found)

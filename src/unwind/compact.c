@@ -204,10 +204,8 @@ enum unwind_status compact_lookup(const struct unwind_image *image, uint64_t vad
 bool compact_is_tail_call(const struct unwind_image *image, uint64_t at, uint64_t target)
 {
     struct compact_entry entry;
-    struct function_range function;
     return compact_lookup(image, at, &entry) == UNWIND_OK && compact_mode(entry.encoding) != 0 &&
-           unwind_function_at(image, target, &function) && function.lo == target &&
-           (at < function.lo || at >= function.hi);
+           unwind_leads_to_function(image, at, target);
 }
 
 /* The function has no compact form: the low bits say where its FDE lies, or 0 when the section is

@@ -43,3 +43,10 @@ bool unwind_function_at(const struct unwind_image *image, uint64_t vaddr,
     function->hi = hi;
     return found && vaddr < hi;
 }
+
+bool unwind_leads_to_function(const struct unwind_image *image, uint64_t at, uint64_t target)
+{
+    struct function_range function;
+    return unwind_function_at(image, target, &function) && function.lo == target &&
+           (at < function.lo || at >= function.hi);
+}

@@ -64,4 +64,7 @@ struct function_range {
 bool unwind_function_at(const struct unwind_image *image, uint64_t vaddr,
                         struct function_range *function);
 
+/* Whether `target` is where a function begins, another one than `at` lies in. */
+bool unwind_leads_to_function(const struct unwind_image *image, uint64_t at, uint64_t target);
+
 #endif

@@ -11,21 +11,7 @@
  * two instructions has run, so both places are recognised.
  */
 #include "unwind/analysis.h"
-
-static struct reader code_at(const struct unwind_image *image, uint64_t vaddr)
-{
-    struct reader r = reader_at(image->text.data, image->text.size, vaddr - image->text.vaddr);
-    r.swap = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__; /* code is little-endian (BE8 too) */
-    if (!image->text.data || vaddr < image->text.vaddr)
-        r.failed = true;
-    return r;
-}
-
-static uint32_t word_at(const struct unwind_image *image, uint64_t vaddr)
-{
-    struct reader r = code_at(image, vaddr);
-    return reader_u32(&r);
-}
+#include "unwind/simulate.h"
 
 static void start_row(struct unwind_row *row, uint64_t lo, uint64_t hi)
 {
@@ -53,10 +39,10 @@ static enum unwind_status find_aarch64(const struct unwind_image *image, uint64_
         SP = 31,
         PC = 32,
     };
-    uint64_t start = word_at(image, vaddr) == (uint32_t)SVC ? vaddr - 4 : vaddr;
+    uint64_t start = simulate_word(image, vaddr) == (uint32_t)SVC ? vaddr - 4 : vaddr;
 
-    if (word_at(image, start) != (uint32_t)MOV_X8_RT_SIGRETURN ||
-        word_at(image, start + 4) != (uint32_t)SVC)
+    if (simulate_word(image, start) != (uint32_t)MOV_X8_RT_SIGRETURN ||
+        simulate_word(image, start + 4) != (uint32_t)SVC)
         return UNWIND_NO_INFO;
     start_row(row, start, start + 8);
     row->cfa_reg = SP;
@@ -105,9 +91,9 @@ static unsigned arm_number(const struct unwind_image *image, uint64_t start, uns
                            unsigned *size)
 {
     static const uint8_t numbers[] = {ARM_SIGRETURN, ARM_RT_SIGRETURN};
-    struct reader r = code_at(image, start);
+    struct reader r = simulate_code(image, start);
     uint16_t half[3] = {reader_u16(&r), reader_u16(&r), reader_u16(&r)};
-    uint32_t first = word_at(image, start), second = word_at(image, start + 4);
+    uint32_t first = simulate_word(image, start), second = simulate_word(image, start + 4);
 
     for (unsigned i = 0; i < sizeof numbers; i++) {
         unsigned n = numbers[i];

@@ -114,6 +114,9 @@ void sim_lose(struct sim *sim,
               unsigned reg); /* sim_set to unknown; numbers out of range do nothing */
 void sim_store(struct sim *sim, struct value address, struct value value, unsigned size);
 struct value sim_load(const struct sim *sim, struct value address, unsigned size);
+bool sim_same(struct value a, struct value b);
+/* A call: what it does not preserve is lost. */
+void sim_call(struct sim *sim, const struct isa *isa);
 /* It is what the register held at the beginning. */
 bool sim_is_entry(struct value value, unsigned reg);
 /* Two paths meet: keeps what both agree on. */
@@ -121,5 +124,7 @@ void sim_meet(struct sim *sim, const struct sim *other);
 
 /* A bounded reader standing at the code of link-time address `at` (little-endian always: BE8). */
 struct reader simulate_code(const struct unwind_image *image, uint64_t at);
+/* The 32 bits there, 0 where there is no code. */
+uint32_t simulate_word(const struct unwind_image *image, uint64_t at);
 
 #endif
