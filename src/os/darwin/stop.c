@@ -42,25 +42,6 @@ uint64_t stop_held_ns(const struct stopped_thread *thread)
     return ns_of(thread->until - thread->from);
 }
 
-static bool enter_window(uint64_t deadline)
-{
-    const int32_t self = getpid();
-    for (;;) {
-        int32_t now = 0;
-        if (atomic_compare_exchange_strong(&owner, &now, self) ||
-            (now != self && atomic_compare_exchange_strong(&owner, &now, self)))
-            return true;
-        if (stop_clock_ns() >= deadline)
-            return false;
-        nap_ns(WAIT_NS);
-    }
-}
-
-static void leave_window(void)
-{
-    atomic_store(&owner, 0);
-}
-
 void stop_learn_stack(struct stopped_thread *thread)
 {
     thread->stack_lo = thread->stack_hi = 0;
@@ -77,7 +58,8 @@ void stop_learn_stack(struct stopped_thread *thread)
 }
 
 /* A handler that ran on this thread in the window would hold the others up, and might wait for a
- * lock of theirs. Faults are left to the handlers of the program. */
+ * lock of theirs, or jump out of it and leave the window owned for ever. Faults are left to the
+ * handlers of the program. */
 static void block_signals(sigset_t *before)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
@@ -86,6 +68,33 @@ static void block_signals(sigset_t *before)
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
+static bool own_window(int32_t self)
+{
+    int32_t now = 0;
+    return atomic_compare_exchange_strong(&owner, &now, self) ||
+           (now != self && atomic_compare_exchange_strong(&owner, &now, self));
+}
+
+static bool enter_window(uint64_t deadline, sigset_t *signals)
+{
+    const int32_t self = getpid();
+    for (;;) {
+        block_signals(signals);
+        if (own_window(self))
+            return true;
+        pthread_sigmask(SIG_SETMASK, signals, NULL);
+        if (stop_clock_ns() >= deadline)
+            return false;
+        nap_ns(WAIT_NS);
+    }
+}
+
+static void leave_window(const sigset_t *signals)
+{
+    atomic_store(&owner, 0);
+    pthread_sigmask(SIG_SETMASK, signals, NULL);
 }
 
 /* Reads the outer end of a stack as the window will: what is cold, paged out or compressed is
@@ -112,13 +121,11 @@ bool stop_threads(struct stopped_thread *threads, size_t count, uint64_t deadlin
         threads[i].range[0] = threads[i].range[1] = (struct memory_range){0, 0, NULL};
         rehearse(&threads[i]);
     }
-    if (!enter_window(deadline))
+    sigset_t signals;
+    if (!enter_window(deadline, &signals))
         return false;
-    sigset_t before;
-    block_signals(&before);
     window_run(threads, count, &terms);
-    leave_window();
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    leave_window(&signals);
     return true;
 }
 
