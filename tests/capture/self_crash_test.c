@@ -40,6 +40,7 @@ static const uint8_t jit_code[] = {0x55, 0x89, 0xe5, 0x83, 0xec, 0x08,
 static const uint32_t jit_code[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0};
 #endif
 
+#if !defined(__arm__) /* whose code keeps no frame records */
 static void code_was_written(uint8_t *code, size_t size)
 {
 #if defined(__APPLE__)
@@ -48,6 +49,7 @@ static void code_was_written(uint8_t *code, size_t size)
     __builtin___clear_cache((char *)code, (char *)code + size);
 #endif
 }
+#endif
 
 KNOWN(called_by_jit) static void called_by_jit(void)
 {
