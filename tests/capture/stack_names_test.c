@@ -21,6 +21,7 @@
 #include "framewalk/stack_names.h"
 #include "framewalk/stack_table.h"
 #include "framewalk/text.h"
+#include "support/platform.h"
 
 enum { DEPTH = 50 };
 
@@ -45,9 +46,8 @@ static void make(struct made *made, uint32_t n, uint32_t count)
 {
     memset(made, 0, sizeof *made);
     for (uint32_t i = 0; i < count; i++)
-        made->frames[i] = (struct fw_frame){.address = (uintptr_t)first_known + 1,
-                                            .kind = FW_FRAME_RETURN,
-                                            .method = FW_METHOD_CFI};
+        made->frames[i] = (struct fw_frame){
+            .address = CODE_OF(first_known) + 1, .kind = FW_FRAME_RETURN, .method = FW_METHOD_CFI};
     made->frames[0] = (struct fw_frame){.address = 4096 + n, .kind = FW_FRAME_EXACT};
     made->stack = (struct fw_stack){.frames = made->frames,
                                     .capacity = DEPTH,
@@ -349,7 +349,7 @@ static void images_that_change(void **state)
             void *module = module_load(i % 2 ? MODULE_TWO : MODULE_ONE, &call);
             struct made made;
             make(&made, 0, 3);
-            made.frames[1].address = (uintptr_t)call + 1;
+            made.frames[1].address = CODE_OF(call) + 1;
             made.stack.id = 12345; /* so that only the address tells */
             same_place += last == (uintptr_t)call;
             last = (uintptr_t)call;

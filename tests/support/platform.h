@@ -10,6 +10,7 @@
 #define TESTS_SUPPORT_PLATFORM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "framewalk/stack.h"
 
@@ -17,6 +18,14 @@
 enum { LIBC_HAS_TABLES = 0 };
 #else
 enum { LIBC_HAS_TABLES = 1 };
+#endif
+
+/* Where the code of a function begins: its pointer may carry the Thumb bit, addresses of frames do
+ * not. */
+#if defined(__arm__)
+#define CODE_OF(function) ((uintptr_t)(function) & ~(uintptr_t)1)
+#else
+#define CODE_OF(function) ((uintptr_t)(function))
 #endif
 
 static inline bool reached_the_root(const struct fw_stack *stack)
