@@ -49,20 +49,9 @@ __asm__(".text\n.p2align 4\n.globl _run_on_stack\n_run_on_stack:\n.cfi_startproc
 
 enum { DEPTH = 6000 };
 
-KNOWN(recurse) static unsigned recurse(struct target *target, unsigned depth)
-{
-    unsigned below = 0;
-    if (depth)
-        below = recurse(target, depth - 1);
-    else
-        spin(target);
-    NOT_A_TAIL_CALL();
-    return below + 1;
-}
-
 KNOWN(fiber) static void fiber(struct target *target)
 {
-    recurse(target, *(const unsigned *)target->context);
+    descend(target, *(const unsigned *)target->context);
     NOT_A_TAIL_CALL();
 }
 
@@ -81,7 +70,8 @@ static void on_a_fiber(void **state)
     (void)state;
     static const unsigned depths[] = {0, 20, 300, DEPTH};
     for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
-        struct target target = {.body = run_fiber, .context = (void *)(uintptr_t)&depths[i]};
+        struct target target = {
+            .body = run_fiber, .context = (void *)(uintptr_t)&depths[i], .innermost = spin};
         target_begin(&target, 0);
         capture_once(&target);
         target_end(&target);
@@ -90,7 +80,7 @@ static void on_a_fiber(void **state)
             print_stack(&got.thread);
         assert_int_equal(stack->end, FW_END_ROOT);
         assert_int_equal(FRAMES_IN(stack, spin), 1);
-        assert_int_equal(FRAMES_IN(stack, recurse) + stack->omitted, depths[i] + 1);
+        assert_int_equal(FRAMES_IN(stack, descend) + stack->omitted, depths[i] + 1);
         assert_int_equal(FRAMES_IN(stack, fiber), 1);
         assert_int_equal(FRAMES_IN(stack, run_on_stack), 1);
         assert_int_equal(FRAMES_IN(stack, known_caller), 0);

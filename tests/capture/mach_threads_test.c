@@ -157,28 +157,15 @@ static void frameless_in_between(void **state)
 
 enum { DEPTH = 10000 };
 
-KNOWN(recurse) static unsigned recurse(struct target *target, unsigned depth)
-{
-    unsigned below = 0;
-    if (depth)
-        below = recurse(target, depth - 1);
-    else {
-        target->ready = true;
-        wait_until_leave(target);
-    }
-    NOT_A_TAIL_CALL();
-    return below + 1;
-}
-
 static void recurse_deeply(struct target *target)
 {
-    recurse(target, DEPTH - 1);
+    descend(target, DEPTH - 1);
     NOT_A_TAIL_CALL();
 }
 
 static void recurse_a_little(struct target *target)
 {
-    recurse(target, 49);
+    descend(target, 49);
     NOT_A_TAIL_CALL();
 }
 
@@ -197,7 +184,7 @@ static void deep_recursion(void **state)
     const struct fw_stack *stack = &got.thread.stack;
     assert_int_equal(stack->count, 64);
     assert_int_equal(stack->head, 48);
-    unsigned kept = FRAMES_IN(stack, recurse);
+    unsigned kept = FRAMES_IN(stack, descend);
     assert_in_range(kept, 50, 63);
     assert_int_equal(stack->omitted + kept, DEPTH);
 }
@@ -217,7 +204,7 @@ static void fifty_frames(void **state)
     check_nothing_left();
     target_end(&target);
     assert_whole(&got.thread);
-    assert_int_equal(FRAMES_IN(&got.thread.stack, recurse), 50);
+    assert_int_equal(FRAMES_IN(&got.thread.stack, descend), 50);
 }
 
 static struct target *interrupted;
@@ -295,7 +282,7 @@ static void check_many(void)
         struct fw_thread *thread = captured_thread(many[i].id);
         assert_non_null(thread);
         assert_whole(thread);
-        assert_int_equal(FRAMES_IN(&thread->stack, recurse),
+        assert_int_equal(FRAMES_IN(&thread->stack, descend),
                          many[i].body == recurse_a_little ? 50 : 0);
         assert_true(thread->held_ns > 0);
     }

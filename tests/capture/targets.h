@@ -119,6 +119,7 @@ struct target {
     pthread_t thread;
     void (*body)(struct target *);
     void *context;
+    void (*innermost)(struct target *); /* of descend(); NULL: sleep_well() */
     bool block_signals;
     _Atomic fw_thread_id id; /* set when it runs */
     _Atomic bool ready;      /* set by the body when it is about to do its thing */
@@ -139,11 +140,7 @@ KNOWN(target_main) static void *target_main(void *context)
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, NULL);
     }
-#if defined(__APPLE__)
     target->id = fw_thread_self();
-#else
-    target->id = (fw_thread_id)syscall(SYS_gettid);
-#endif
     known_caller(target);
     NOT_A_TAIL_CALL();
     return NULL;
@@ -269,6 +266,26 @@ static inline void wait_until_leave(struct target *target)
 {
     while (!target->leave)
         pause_ms(20);
+}
+
+static inline void sleep_well(struct target *target)
+{
+    target->ready = true;
+    wait_until_leave(target);
+}
+
+/* `depth` + 1 frames, and target->innermost called by the last. */
+KNOWN(descend) static unsigned descend(struct target *target, unsigned depth)
+{
+    unsigned below = 0;
+    if (depth)
+        below = descend(target, depth - 1);
+    else if (target->innermost)
+        target->innermost(target);
+    else
+        sleep_well(target);
+    NOT_A_TAIL_CALL();
+    return below + 1;
 }
 
 KNOWN(spin) static void spin(struct target *target)

@@ -9,12 +9,6 @@ enum { TARGETS = 40, ROUNDS = 25, CALLERS = 4 };
 
 static struct target targets[TARGETS];
 
-static void sleep_well(struct target *target)
-{
-    target->ready = true;
-    wait_until_leave(target);
-}
-
 static void begin_targets(void)
 {
     memset(targets, 0, sizeof targets);

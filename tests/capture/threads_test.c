@@ -200,22 +200,9 @@ static void coroutine_stack(void **state)
 
 enum { DEPTH = 100000 };
 
-KNOWN(recurse) static unsigned recurse(struct target *target, unsigned depth)
-{
-    unsigned below = 0;
-    if (depth)
-        below = recurse(target, depth - 1);
-    else {
-        target->ready = true;
-        wait_until_leave(target);
-    }
-    NOT_A_TAIL_CALL();
-    return below + 1;
-}
-
 static void recurse_deeply(struct target *target)
 {
-    recurse(target, DEPTH - 1);
+    descend(target, DEPTH - 1);
     NOT_A_TAIL_CALL();
 }
 
@@ -235,7 +222,7 @@ static void deep_recursion(void **state)
     assert_int_equal(stack->count, 64);
     assert_int_equal(stack->head, 48);
     /* All but the few frames around the recursion are in it. */
-    unsigned kept = FRAMES_IN(stack, recurse);
+    unsigned kept = FRAMES_IN(stack, descend);
     assert_in_range(kept, 50, 63);
     assert_int_equal(stack->omitted + kept, DEPTH);
 }
@@ -243,12 +230,6 @@ static void deep_recursion(void **state)
 /* --- lists, room, options ------------------------------------------------------------------ */
 
 enum { MANY = 300 };
-
-static void sleep_well(struct target *target)
-{
-    target->ready = true;
-    wait_until_leave(target);
-}
 
 static struct target many[MANY];
 static struct fw_thread threads[MANY + 8];
