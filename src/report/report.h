@@ -31,7 +31,8 @@ enum report_kind {
     REPORT_SANITIZER, /* AddressSanitizer and its like */
     REPORT_PERF,      /* perf script */
     REPORT_LIST,      /* lines with 0xADDR, IMAGE+0xOFF or IMAGE 0xADDR */
-    REPORT_V5         /* a /symbolicate/v5 request: see report/v5.h */
+    REPORT_V5,        /* a /symbolicate/v5 request: see report/v5.h */
+    REPORT_FRAMEWALK  /* our own (report/fwr.h): hangs, calls, snapshots */
 };
 const char *report_kind_text(enum report_kind kind);
 
@@ -135,6 +136,24 @@ struct report {
     size_t frame_count;
     struct report_name *names;
     size_t name_count;
+
+    /* Framewalk's reports; else empty. */
+    struct report_hang hang;
+    struct report_sample *samples;
+    size_t sample_count;
+    struct report_api *apis;
+    size_t api_count;
+    struct report_call *calls;
+    size_t call_count;
+    struct report_script *scripts;
+    size_t script_count;
+    struct report_script_frame *script_frames;
+    size_t script_frame_count;
+    struct report_symbol *symbols;
+    size_t symbol_count;
+    struct report_pair *keys, *totals;
+    size_t key_count, total_count;
+
     struct report_build *build; /* private */
 };
 
@@ -174,7 +193,20 @@ fw_error report_to_crash(const struct report *report, report_resolve resolve, vo
 /* Framewalk's own form (docs/reports.md). */
 fw_error report_to_json(const struct report *report, report_resolve resolve, void *context,
                         struct report_bytes *out);
-/* One line a stack, outermost first, with its number of samples. */
+/* speedscope's JSON: a profile for each thread; hangs in milliseconds, calls as counts. */
+fw_error report_to_speedscope(const struct report *report, report_resolve resolve, void *context,
+                              struct report_bytes *out);
+/* pprof's profile.proto, gzip'ed. */
+fw_error report_to_pprof(const struct report *report, report_resolve resolve, void *context,
+                         struct report_bytes *out);
+/* The Firefox Profiler's processed profile (version 66). */
+fw_error report_to_firefox(const struct report *report, report_resolve resolve, void *context,
+                           struct report_bytes *out);
+/* Text for people: what hung for how long and where, who called what; see docs/reports.md. Of other
+ * tools' reports their threads and stacks. */
+fw_error report_to_text(const struct report *report, report_resolve resolve, void *context,
+                        struct report_bytes *out);
+/* One line a stack, outermost first, with its number of samples (milliseconds of a hang). */
 fw_error report_to_collapsed(const struct report *report, report_resolve resolve, void *context,
                              struct report_bytes *out);
 
