@@ -1,0 +1,1 @@
+# Tests of src/watch: hang monitor, call watch, spool.
