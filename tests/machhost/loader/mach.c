@@ -513,6 +513,28 @@ int shim_semaphore_wait(uint32_t name)
     }
 }
 
+/* By value: seconds and nanoseconds. Time that the thread is parked counts, as on Mach. */
+int shim_semaphore_timedwait(uint32_t name, mach_timespec_t span)
+{
+    INJECT(semaphore_timedwait);
+    _Atomic uint32_t *word = semaphore(name);
+    if (!word)
+        return KERN_INVALID_ARGUMENT;
+    const uint64_t until = now_ns() + (uint64_t)span.tv_sec * 1000000000 + (uint64_t)span.tv_nsec;
+    for (;;) {
+        uint32_t seen = atomic_load(word);
+        if (seen > 0 && atomic_compare_exchange_strong(word, &seen, seen - 1))
+            return KERN_SUCCESS;
+        const uint64_t now = now_ns();
+        if (now >= until)
+            return KERN_OPERATION_TIMED_OUT;
+        const struct timespec left = {(time_t)((until - now) / 1000000000),
+                                      (long)((until - now) % 1000000000)};
+        if (seen == 0)
+            futex_wait(word, 0, &left);
+    }
+}
+
 char *shim_mach_error_string(int error)
 {
     static const struct {
