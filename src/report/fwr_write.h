@@ -148,7 +148,9 @@ struct fwr_state {
     uint8_t kind; /* enum fwr_kind */
     uint8_t id[FWR_ID_BYTES], session[FWR_ID_BYTES];
     uint64_t started_ms;
+    uint8_t ending;       /* enum fwr_ending, of the last FWR_HANG_END */
     uint64_t duration_ns; /* of the hang as far as is known */
+    uint64_t severe_ns;   /* of FWR_HANG: from which duration on it is severe */
     uint64_t whole;       /* bytes up to the end of the last whole record */
 };
 typedef long fwr_read(void *context, uint64_t offset, void *bytes, size_t size);
