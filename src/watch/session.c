@@ -26,11 +26,8 @@ static void forked(void)
 {
     for (int i = 0; i < SESSIONS; i++) {
         struct fw_reports *reports = atomic_load(&sessions[i]);
-        for (int j = 0; reports && j < SPOOL_OPEN_MAX; j++) {
-            if (reports->report[j].file >= 0)
-                close(reports->report[j].file);
-            reports->report[j].file = -1;
-        }
+        for (int j = 0; reports && j < SPOOL_OPEN_MAX; j++)
+            spool_file_close(&reports->report[j].file);
         atomic_store(&sessions[i], NULL);
     }
 }
@@ -99,7 +96,7 @@ static struct fw_reports *allocate(void)
     pthread_mutex_init(&reports->listing, NULL);
     for (int i = 0; i < SPOOL_OPEN_MAX; i++) {
         reports->report[i].memory = memory + head + (size_t)i * writer;
-        reports->report[i].file = -1;
+        reports->report[i].file.fd = -1;
     }
     return reports;
 }
@@ -167,7 +164,7 @@ fw_error fw_reports_open(const struct fw_reports_options *given, struct fw_repor
     return FW_OK;
 }
 
-/* In a child of fork() the list's own lock may be held by a thread that is not there: only the
+/* In a child of fork() the list's own lock may be held by a thread that is not there: only its
  * descriptor is closed then. */
 void fw_reports_close(struct fw_reports *reports)
 {
@@ -175,14 +172,13 @@ void fw_reports_close(struct fw_reports *reports)
         return;
     delist(reports);
     for (int i = 0; i < SPOOL_OPEN_MAX; i++)
-        if (reports->report[i].file >= 0)
-            close(reports->report[i].file);
+        spool_file_close(&reports->report[i].file);
     if (reports->pid == getpid()) {
         spool_folder_close(&reports->folder);
         pthread_mutex_destroy(&reports->lock);
         pthread_mutex_destroy(&reports->listing);
     } else {
-        close(reports->folder.fd);
+        spool_file_close(&reports->folder.file);
     }
     munmap(reports, reports->mapping);
 }

@@ -19,6 +19,12 @@ static bool is_ours(const struct fw_reports *reports)
     return reports->pid == getpid();
 }
 
+/* Whether its file may be written: by this process, and it still is the one. */
+static bool can_write(const struct spool_report *report)
+{
+    return !report->failed && is_ours(report->reports) && spool_file_holds(&report->file);
+}
+
 static void refuse(struct spool_report *report)
 {
     if (!report->failed)
@@ -29,15 +35,17 @@ static void refuse(struct spool_report *report)
 static bool sink(void *context, const void *bytes, size_t size)
 {
     struct spool_report *report = context;
-    if (report->failed || report->file < 0 || !is_ours(report->reports))
+    if (!can_write(report)) {
+        refuse(report);
         return false;
-    if (spool_file_write(report->file, bytes, size, report->end)) {
+    }
+    if (spool_file_write(report->file.fd, bytes, size, report->end)) {
         report->end += size;
         return true;
     }
     refuse(report);
     /* Should that fail too, readers and recovery stop at the last whole record. */
-    (void)!ftruncate(report->file, (off_t)report->end);
+    (void)!ftruncate(report->file.fd, (off_t)report->end);
     return false;
 }
 
@@ -50,7 +58,7 @@ static struct spool_report *take_slot(struct fw_reports *reports)
             found = &reports->report[i];
     if (found) {
         *found = (struct spool_report){
-            .reports = reports, .memory = found->memory, .used = true, .file = -1};
+            .reports = reports, .memory = found->memory, .used = true, .file.fd = -1};
         found->locate.program = reports->about.program;
     }
     pthread_mutex_unlock(&reports->lock);
@@ -60,10 +68,7 @@ static struct spool_report *take_slot(struct fw_reports *reports)
 static void release_slot(struct spool_report *report)
 {
     struct fw_reports *reports = report->reports;
-    int file = report->file;
-    report->file = -1; /* before the number can be somebody else's */
-    if (file >= 0)
-        close(file);
+    spool_file_close(&report->file);
     pthread_mutex_lock(&reports->lock);
     report->used = false;
     pthread_mutex_unlock(&reports->lock);
@@ -73,13 +78,14 @@ static void release_slot(struct spool_report *report)
 static bool create(struct spool_report *report, uint8_t id[FWR_ID_BYTES])
 {
     enum { TRIES = 3 };
-    for (int i = 0; i < TRIES && report->file < 0; i++) {
+    for (int i = 0; i < TRIES; i++) {
         if (getentropy(id, FWR_ID_BYTES) != 0)
             return false;
         spool_id_text(id, report->id);
-        report->file = spool_file_create(&report->reports->folder, report->id);
+        if (spool_file_create(&report->reports->folder, report->id, &report->file))
+            return true;
     }
-    return report->file >= 0;
+    return false;
 }
 
 static const char *known(const char *text)
@@ -153,7 +159,7 @@ bool spool_flush(struct spool_report *report, bool durable)
         return false;
     if (!durable)
         return true;
-    if (!spool_file_sync(report->file))
+    if (!can_write(report) || !spool_file_sync(report->file.fd))
         return false;
     report->named = report->named || spool_folder_sync(&report->reports->folder);
     return report->named;
@@ -164,7 +170,7 @@ bool spool_finish(struct spool_report *report)
     struct fw_reports *reports = report->reports;
     if (!is_ours(reports))
         return false;
-    bool safe = fwr_end(report->writer) && spool_file_sync(report->file);
+    bool safe = fwr_end(report->writer) && can_write(report) && spool_file_sync(report->file.fd);
     /* What is whole in one that could not be ended is kept under its final name as well: as a .part
      * the next process would take it for that of a killed one. */
     if (report->end)
@@ -184,7 +190,8 @@ void spool_discard(struct spool_report *report)
     if (!is_ours(report->reports))
         return;
     /* An empty one is nothing to the next process, should the name stay. */
-    (void)!ftruncate(report->file, 0);
+    if (spool_file_holds(&report->file))
+        (void)!ftruncate(report->file.fd, 0);
     spool_file_remove(&report->reports->folder, report->id, SPOOL_PART);
     release_slot(report);
 }

@@ -58,25 +58,48 @@ static enum spool_kind kind_of(const char *name)
     return strcmp(name + SPOOL_DIGITS, suffixes[SPOOL_WHOLE]) ? SPOOL_FOREIGN : SPOOL_WHOLE;
 }
 
+static bool identify(int fd, struct spool_file *file)
+{
+    struct stat stat;
+    if (fstat(fd, &stat) != 0)
+        return false;
+    *file = (struct spool_file){fd, stat.st_dev, stat.st_ino};
+    return true;
+}
+
+bool spool_file_holds(const struct spool_file *file)
+{
+    struct spool_file now;
+    return file->fd >= 0 && identify(file->fd, &now) && now.device == file->device &&
+           now.inode == file->inode;
+}
+
+void spool_file_close(struct spool_file *file)
+{
+    if (spool_file_holds(file))
+        close(file->fd);
+    file->fd = -1;
+}
+
 int spool_folder_open(struct spool_folder *folder, const char *path)
 {
-    folder->list = NULL;
+    *folder = (struct spool_folder){.file.fd = -1};
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return errno;
-    folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder->fd < 0)
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
         return errno;
-    folder->list = fdopendir(folder->fd);
+    folder->list = identify(fd, &folder->file) ? fdopendir(fd) : NULL;
     if (folder->list)
         return 0;
     int why = errno;
-    close(folder->fd);
+    close(fd);
     return why;
 }
 
 void spool_folder_close(struct spool_folder *folder)
 {
-    if (folder->list)
+    if (folder->list && spool_file_holds(&folder->file))
         closedir(folder->list);
     folder->list = NULL;
 }
@@ -89,7 +112,7 @@ void spool_folder_each(struct spool_folder *folder,
         struct spool_entry entry = {.kind = kind_of(found->d_name)};
         struct stat stat;
         if (entry.kind == SPOOL_FOREIGN ||
-            fstatat(folder->fd, found->d_name, &stat, AT_SYMLINK_NOFOLLOW) != 0 ||
+            fstatat(folder->file.fd, found->d_name, &stat, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(stat.st_mode))
             continue;
         memcpy(entry.id, found->d_name, SPOOL_DIGITS);
@@ -101,7 +124,7 @@ void spool_folder_each(struct spool_folder *folder,
 /* Some file systems know no fsync of a folder (EINVAL): their names are as durable as they get. */
 bool spool_folder_sync(const struct spool_folder *folder)
 {
-    while (fsync(folder->fd) != 0) {
+    while (fsync(folder->file.fd) != 0) {
         if (errno == EINVAL)
             return true;
         if (errno != EINTR)
@@ -116,7 +139,7 @@ static bool has_name(const struct spool_folder *folder, const char *name, int fi
 {
     struct stat named, opened;
     return fstat(file, &opened) == 0 && S_ISREG(opened.st_mode) && opened.st_nlink == 1 &&
-           fstatat(folder->fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstatat(folder->file.fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
 }
 
@@ -129,24 +152,31 @@ static int lock_or_close(const struct spool_folder *folder, const char *name, in
     return file;
 }
 
-int spool_file_create(const struct spool_folder *folder, const char *id)
+bool spool_file_create(const struct spool_folder *folder, const char *id, struct spool_file *file)
 {
     char name[NAME_SIZE];
     name_of(id, SPOOL_PART, name);
-    int file = openat(folder->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0)
-        return -1;
-    file = lock_or_close(folder, name, file);
-    if (file < 0) /* a recoverer that was faster removes it as well: nothing is in it */
-        unlinkat(folder->fd, name, 0);
-    return file;
+    if (!spool_file_holds(&folder->file))
+        return false;
+    int fd =
+        openat(folder->file.fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    fd = lock_or_close(folder, name, fd);
+    if (fd >= 0 && identify(fd, file))
+        return true;
+    if (fd >= 0)
+        close(fd);
+    /* A recoverer that was faster removes it as well: nothing is in it. */
+    unlinkat(folder->file.fd, name, 0);
+    return false;
 }
 
 int spool_file_take(const struct spool_folder *folder, const char *id, enum spool_kind kind)
 {
     char name[NAME_SIZE];
     name_of(id, kind, name);
-    int file = openat(folder->fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int file = openat(folder->file.fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     return lock_or_close(folder, name, file);
 }
 
@@ -154,7 +184,7 @@ int spool_file_read(const struct spool_folder *folder, const char *id, enum spoo
 {
     char name[NAME_SIZE];
     name_of(id, kind, name);
-    return openat(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return openat(folder->file.fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 static bool within_limit(uint64_t end)
@@ -203,12 +233,12 @@ bool spool_file_publish(const struct spool_folder *folder, const char *id)
     char from[NAME_SIZE], to[NAME_SIZE];
     name_of(id, SPOOL_PART, from);
     name_of(id, SPOOL_WHOLE, to);
-    return renameat(folder->fd, from, folder->fd, to) == 0;
+    return renameat(folder->file.fd, from, folder->file.fd, to) == 0;
 }
 
 bool spool_file_remove(const struct spool_folder *folder, const char *id, enum spool_kind kind)
 {
     char name[NAME_SIZE];
     name_of(id, kind, name);
-    return unlinkat(folder->fd, name, 0) == 0;
+    return unlinkat(folder->file.fd, name, 0) == 0;
 }

@@ -15,6 +15,11 @@
  * pthread_atfork closes them (session.c); a child that neither of these reaches (a raw clone())
  * merely delays recovery until it ends: nothing is lost.
  *
+ * Descriptors are numbers that the host program can pull away: a daemon closes all that it finds, a
+ * child of fork() may come from a thread whose table of files has others (Linux, unshare()). So
+ * before anything is written to a file or a folder that stayed open, or closed in a child, its
+ * identity is compared.
+ *
  * Not async-signal-safe. No allocation but in spool_folder_open.
  */
 #ifndef WATCH_SPOOL_FOLDER_H
@@ -24,6 +29,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { SPOOL_DIGITS = 32, SPOOL_ID_SIZE = SPOOL_DIGITS + 1 };
 
@@ -33,9 +39,15 @@ enum spool_kind {
     SPOOL_WHOLE /* ID.fwr: ended, or broken off in order */
 };
 
+struct spool_file { /* one that stays open */
+    int fd;         /* -1: none */
+    dev_t device;
+    ino_t inode;
+};
+
 struct spool_folder {
     DIR *list; /* opened once: readdir and rewinddir do not allocate */
-    int fd;    /* its descriptor */
+    struct spool_file file;
 };
 
 struct spool_entry { /* a report's file */
@@ -54,8 +66,13 @@ void spool_folder_each(struct spool_folder *folder,
 /* Makes names durable: what was created, renamed, removed. */
 bool spool_folder_sync(const struct spool_folder *folder);
 
-/* A new ID.part, empty and locked; its descriptor, or -1. */
-int spool_file_create(const struct spool_folder *folder, const char *id);
+/* Whether the descriptor still is that file. Async-signal-safe. */
+bool spool_file_holds(const struct spool_file *file);
+/* Closes it, if so. Async-signal-safe. */
+void spool_file_close(struct spool_file *file);
+
+/* A new ID.part, empty and locked; false when there can be none. */
+bool spool_file_create(const struct spool_folder *folder, const char *id, struct spool_file *file);
 /* Opens an existing report's file and locks it, to change it. -1 when it is gone, somebody has it
  * locked, or it is no file of ours. */
 int spool_file_take(const struct spool_folder *folder, const char *id, enum spool_kind kind);

@@ -58,11 +58,11 @@ struct spool_report {
     void *memory; /* of the writer */
     struct locate locate;
     char id[SPOOL_ID_SIZE];
-    bool used;    /* the slot is taken; under `lock` */
-    bool named;   /* its name is durable */
-    bool failed;  /* a write failed: counted, and nothing is written any more */
-    int file;     /* ID.part, open and locked; -1 in a child of fork() */
-    uint64_t end; /* bytes in it, all of whole records */
+    bool used;              /* the slot is taken; under `lock` */
+    bool named;             /* its name is durable */
+    bool failed;            /* a write failed: counted, and nothing is written any more */
+    struct spool_file file; /* ID.part, open and locked; none in a child of fork() */
+    uint64_t end;           /* bytes in it, all of whole records */
 };
 
 struct fw_reports {

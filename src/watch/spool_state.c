@@ -67,7 +67,7 @@ void spool_state_save(struct spool_state *state)
 
 static int open_state(const struct spool_folder *folder, int flags)
 {
-    return openat(folder->fd, state_name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    return openat(folder->file.fd, state_name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
 /* Both slots are written when the file is new, so that later there is room on a full disk. */
