@@ -40,6 +40,8 @@ int printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int putchar(int c);
 int puts(const char *text);
 int remove(const char *path);
+int rename(const char *from, const char *to);
+int renameat(int from, const char *name, int to, const char *other);
 void rewind(FILE *file);
 int setvbuf(FILE *file, char *buffer, int mode, size_t size);
 int snprintf(char *text, size_t size, const char *format, ...)
