@@ -35,6 +35,8 @@ fw_plugin(plugin_frameless PLUGIN_FRAMELESS -O1 -fomit-frame-pointer)
 fw_stripped_plugin(PLUGIN_S s -S)
 fw_stripped_plugin(PLUGIN_X x -x)
 
+include(watch/apple.cmake)
+
 # With the library that people link, of which only what is called for comes along.
 add_executable(test_names_alone capture/names_alone_test.c)
 target_link_libraries(test_names_alone PRIVATE framewalk_static fw_cmocka)

@@ -46,6 +46,7 @@ void rewind(FILE *file);
 int setvbuf(FILE *file, char *buffer, int mode, size_t size);
 int snprintf(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+int sprintf(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int sscanf(const char *text, const char *format, ...) __attribute__((format(scanf, 2, 3)));
 int vfprintf(FILE *file, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 int vprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));

@@ -187,6 +187,14 @@ int shim_snprintf(char *to, size_t room, const char *format, DOTS)
     return size;
 }
 
+int shim_sprintf(char *to, const char *format, DOTS)
+{
+    DOTS_START(args, format);
+    const int size = print_to(to, 1 << 20, format, args);
+    DOTS_END(args);
+    return size;
+}
+
 int shim_vprintf(const char *format, darwin_va_list args)
 {
     return print(stdout, format, args);

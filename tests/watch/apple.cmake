@@ -1,0 +1,33 @@
+# Tests of src/watch on Apple platforms, in the Mach-O host.
+
+function(fw_spool_test name)
+  fw_test(${name} ${ARGN} watch/spool_support.c)
+  target_compile_definitions(test_${name} PRIVATE SPOOL_FOLDERS="${CMAKE_CURRENT_BINARY_DIR}")
+endfunction()
+
+fw_spool_test(spool watch/spool_test.c)
+
+if(FW_MACHHOST)
+  fw_test(clock_darwin watch/clock_darwin_test.c)
+  fw_test(locate_darwin watch/locate_darwin_test.c)
+  target_compile_definitions(test_locate_darwin PRIVATE PLUGIN="$<TARGET_FILE:plugin>")
+  add_dependencies(test_locate_darwin plugin)
+
+  # Libraries that call another one: bound lazily, and by chained fixups.
+  fw_test(bound_pointers_darwin watch/bound_pointers_darwin_test.c)
+  add_library(bound_target SHARED watch/bound_target.c)
+  target_compile_options(bound_target PRIVATE -fvisibility=default)
+  target_include_directories(bound_target PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  foreach(kind IN ITEMS lazy chained)
+    string(TOUPPER ${kind} definition)
+    add_library(bound_module_${kind} SHARED watch/bound_module.c)
+    target_include_directories(bound_module_${kind} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_compile_options(bound_module_${kind} PRIVATE -O1 -fvisibility=default)
+    target_link_libraries(bound_module_${kind} PRIVATE bound_target)
+    target_compile_definitions(test_bound_pointers_darwin PRIVATE
+      MODULE_${definition}="$<TARGET_FILE:bound_module_${kind}>")
+    add_dependencies(test_bound_pointers_darwin bound_module_${kind})
+  endforeach()
+  target_link_options(bound_module_lazy PRIVATE -Wl,-no_fixup_chains)
+  target_link_options(bound_module_chained PRIVATE -Wl,-fixup_chains)
+endif()
