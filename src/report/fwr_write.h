@@ -48,7 +48,9 @@ enum { /* table sizes; beyond them stacks are cut at their outer end and say so,
        FWR_IMAGES_MAX = 512,
        FWR_NODES_MAX = 16384,
        FWR_STACKS_MAX = 4096,
-       FWR_PENDING_MAX = 64 * 1024, /* bytes between two flushes; more flushes by itself */
+       FWR_SCRIPT_FRAMES_MAX = 2048, /* different ones */
+       FWR_SCRIPT_DEPTH = 256,       /* frames of one script; outer ones are left out */
+       FWR_PENDING_MAX = 64 * 1024,  /* bytes between two flushes; more flushes by itself */
 };
 
 struct fwr_writer;
@@ -148,7 +150,9 @@ struct fwr_state {
     uint8_t kind; /* enum fwr_kind */
     uint8_t id[FWR_ID_BYTES], session[FWR_ID_BYTES];
     uint64_t started_ms;
+    uint8_t ending;       /* enum fwr_ending, of the last FWR_HANG_END */
     uint64_t duration_ns; /* of the hang as far as is known */
+    uint64_t severe_ns;   /* of FWR_HANG: from which duration on it is severe */
     uint64_t whole;       /* bytes up to the end of the last whole record */
 };
 typedef long fwr_read(void *context, uint64_t offset, void *bytes, size_t size);
