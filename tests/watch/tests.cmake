@@ -10,3 +10,10 @@ function(fw_spool_test name)
 endfunction()
 
 fw_spool_test(spool watch/spool_test.c)
+
+# Its system calls go through support/sys_fail.c.
+fw_spool_test(spool_faults watch/spool_faults_test.c support/sys_fail.c)
+foreach(name IN ITEMS mkdir open openat fdopendir readdir fstat fstatat flock getentropy pread pwrite ftruncate
+    fdatasync fsync renameat unlinkat close mmap)
+  target_link_options(test_spool_faults PRIVATE -Wl,--wrap=${name})
+endforeach()
