@@ -30,4 +30,11 @@ if(FW_MACHHOST)
   endforeach()
   target_link_options(bound_module_lazy PRIVATE -Wl,-no_fixup_chains)
   target_link_options(bound_module_chained PRIVATE -Wl,-fixup_chains)
+
+  # The main run loop, with a model of CoreFoundation.
+  add_library(model_core_foundation SHARED machhost/models/core_foundation.c)
+  target_compile_options(model_core_foundation PRIVATE -fvisibility=default -fno-omit-frame-pointer)
+  fw_test(run_loop_darwin watch/run_loop_darwin_test.c)
+  target_compile_definitions(test_run_loop_darwin PRIVATE MODEL="$<TARGET_FILE:model_core_foundation>")
+  add_dependencies(test_run_loop_darwin model_core_foundation)
 endif()

@@ -535,6 +535,21 @@ int shim_semaphore_timedwait(uint32_t name, mach_timespec_t span)
     }
 }
 
+/* Receiving: a port is a semaphore here, a message is that it was signalled. */
+int shim_mach_msg(void *message, int option, uint32_t send_size, uint32_t size, uint32_t port,
+                  uint32_t timeout_ms)
+{
+    enum { RECEIVE = 2, TIMEOUT = 0x100, TIMED_OUT = 0x10004003 };
+    (void)message, (void)send_size, (void)size;
+    if (!(option & RECEIVE))
+        return KERN_INVALID_ARGUMENT;
+    if (!(option & TIMEOUT))
+        return shim_semaphore_wait(port);
+    const mach_timespec_t span = {timeout_ms / 1000, (int)(timeout_ms % 1000) * 1000000};
+    const int result = shim_semaphore_timedwait(port, span);
+    return result == KERN_OPERATION_TIMED_OUT ? TIMED_OUT : result;
+}
+
 char *shim_mach_error_string(int error)
 {
     static const struct {

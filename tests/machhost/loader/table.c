@@ -60,6 +60,7 @@ SAME(nanosleep);
 SAME(pause);
 SAME(perror);
 SAME(pipe);
+SAME(poll);
 SAME(posix_memalign);
 SAME(pread);
 SAME(putchar);
