@@ -37,4 +37,16 @@ if(FW_MACHHOST)
   fw_test(run_loop_darwin watch/run_loop_darwin_test.c)
   target_compile_definitions(test_run_loop_darwin PRIVATE MODEL="$<TARGET_FILE:model_core_foundation>")
   add_dependencies(test_run_loop_darwin model_core_foundation)
+
+  # Classes that clang compiles, with a model of the Objective-C runtime.
+  add_library(model_objc SHARED machhost/models/objc.c)
+  target_compile_options(model_objc PRIVATE -fvisibility=default)
+  add_library(objc_classes SHARED watch/objc_classes.m)
+  set_source_files_properties(watch/objc_classes.m PROPERTIES LANGUAGE C COMPILE_OPTIONS "-xobjective-c")
+  target_compile_options(objc_classes PRIVATE -fvisibility=default)
+  target_link_libraries(objc_classes PRIVATE model_objc)
+  fw_test(objc_methods_darwin watch/objc_methods_darwin_test.c)
+  target_compile_definitions(test_objc_methods_darwin PRIVATE
+    RUNTIME="$<TARGET_FILE:model_objc>" CLASSES="$<TARGET_FILE:objc_classes>")
+  add_dependencies(test_objc_methods_darwin objc_classes)
 endif()
