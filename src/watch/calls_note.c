@@ -274,16 +274,15 @@ static bool somebody_inside(void)
     return false;
 }
 
-bool calls_note_drain(uint64_t ns)
+bool calls_note_drain(unsigned ms)
 {
-    const uint64_t deadline = sys_monotonic_ns() + ns;
+    const struct timespec nap = {0, 1000000};
     if (!barriers)
         return true; /* nobody was ever let in */
     if (sys_call4(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0) != 0)
         return false;
-    while (somebody_inside()) {
-        const struct timespec nap = {0, 1000000};
-        if (sys_monotonic_ns() > deadline)
+    for (; somebody_inside(); ms--) {
+        if (ms == 0)
             return false;
         sys_call4(SYS_nanosleep, (long)&nap, 0, 0, 0);
     }
@@ -306,9 +305,9 @@ void calls_note_prepare(void)
 {
 }
 
-bool calls_note_drain(uint64_t ns)
+bool calls_note_drain(unsigned ms)
 {
-    (void)ns;
+    (void)ms;
     return true;
 }
 

@@ -162,12 +162,11 @@ uintptr_t calls_slow(struct calls_saved *saved)
     return loader ? calls_loader_call(loader, saved, thunk->target) : thunk->target;
 }
 
-bool calls_slow_drain(uint64_t ns)
+bool calls_slow_drain(unsigned ms)
 {
-    const uint64_t deadline = sys_monotonic_ns() + ns;
-    while (atomic_load(&inside)) {
-        const struct timespec nap = {0, 1000000};
-        if (sys_monotonic_ns() > deadline)
+    const struct timespec nap = {0, 1000000};
+    for (; atomic_load(&inside); ms--) {
+        if (ms == 0)
             return false;
         nanosleep(&nap, NULL);
     }
