@@ -108,13 +108,6 @@ static __attribute__((noinline)) void count_stack(struct fw_calls *calls, uint32
     }
 }
 
-void calls_count_nested(uint32_t name)
-{
-    struct fw_calls *calls = atomic_load_explicit(&calls_current, memory_order_acquire);
-    if (calls)
-        atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
-}
-
 /* Whether the direct caller is one of those asked for. */
 static bool is_wanted(struct fw_calls *calls, uintptr_t return_address)
 {
