@@ -103,8 +103,8 @@ static inline size_t calls_site(uintptr_t return_address)
     return (size_t)(((uint64_t)return_address * 0x9E3779B97F4A7C15u) >> 55) % CALLS_SITES;
 }
 
-/* Threads in the hot path (calls_note.c): waits until none is in it, at most `ns`. */
-bool calls_note_drain(uint64_t ns);
+/* Threads in the hot path (calls_note.c): waits until none is in it, at most `ms`. */
+bool calls_note_drain(unsigned ms);
 /* Before the first thunk is in a pointer. */
 void calls_note_prepare(void);
 /* The running thread's stack, [lo, hi), is its own: the hot path may serve it. */
@@ -114,10 +114,11 @@ void calls_note_thread(uintptr_t lo, uintptr_t hi);
 bool calls_caller_wanted(const struct image_filter *callers, uintptr_t return_address);
 
 /* Threads in the slow path (calls_slow.c). */
-bool calls_slow_drain(uint64_t ns);
+bool calls_slow_drain(unsigned ms);
 
 /* calls_report.c: the thread that writes each so often. False: it could not be started. */
 bool calls_writer_start(struct fw_calls *calls);
 void calls_writer_stop(struct fw_calls *calls);
+void calls_writer_free(struct fw_calls *calls);
 
 #endif

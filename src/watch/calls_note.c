@@ -14,6 +14,13 @@
  */
 #include "watch/calls_internal.h"
 
+void calls_count_nested(uint32_t name)
+{
+    struct fw_calls *calls = atomic_load_explicit(&calls_current, memory_order_acquire);
+    if (calls)
+        atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
+}
+
 #if CALLS_HOT
 
 #include <linux/membarrier.h>
@@ -120,16 +127,26 @@ static inline uintptr_t word_at(uintptr_t address)
     return *(const volatile uintptr_t *)address;
 }
 
+/* 0: the word holds this address. */
+static inline uintptr_t differs(uintptr_t sp, uint32_t at, uint64_t address)
+{
+    return (word_at(sp + at) & CODE_MASK) ^ (uintptr_t)address;
+}
+
 /* Whether the words of the stack at `sp` are those of the recipe. */
 static inline bool matches(const struct calls_table *table, const struct recipe *recipe,
                            uintptr_t sp, uintptr_t fp)
 {
     const struct fw_frame *frame = calls_table_noted(table, recipe->noted)->frame + 1;
     const uint32_t words = recipe->words;
-    for (uint32_t i = 0; i < words; i++)
-        if ((word_at(sp + recipe->at[i]) & CODE_MASK) != frame[i].address)
+    const uint32_t *at = recipe->at, *const end = at + words;
+    for (; end - at >= 4; at += 4, frame += 4) /* one branch for four */
+        if (differs(sp, at[0], frame[0].address) | differs(sp, at[1], frame[1].address) |
+            differs(sp, at[2], frame[2].address) | differs(sp, at[3], frame[3].address))
             return false;
-    const uint32_t *at = recipe->at + words;
+    for (; at < end; at++, frame++)
+        if (differs(sp, at[0], frame->address))
+            return false;
     if (recipe->has_last && (word_at(sp + *at++) & CODE_MASK) != recipe->last)
         return false;
     const struct recipe_fp *saved = (const struct recipe_fp *)(const void *)at;
@@ -274,16 +291,15 @@ static bool somebody_inside(void)
     return false;
 }
 
-bool calls_note_drain(uint64_t ns)
+bool calls_note_drain(unsigned ms)
 {
-    const uint64_t deadline = sys_monotonic_ns() + ns;
+    const struct timespec nap = {0, 1000000};
     if (!barriers)
         return true; /* nobody was ever let in */
     if (sys_call4(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0) != 0)
         return false;
-    while (somebody_inside()) {
-        const struct timespec nap = {0, 1000000};
-        if (sys_monotonic_ns() > deadline)
+    for (; somebody_inside(); ms--) {
+        if (ms == 0)
             return false;
         sys_call4(SYS_nanosleep, (long)&nap, 0, 0, 0);
     }
@@ -306,9 +322,9 @@ void calls_note_prepare(void)
 {
 }
 
-bool calls_note_drain(uint64_t ns)
+bool calls_note_drain(unsigned ms)
 {
-    (void)ns;
+    (void)ms;
     return true;
 }
 

@@ -108,13 +108,6 @@ static __attribute__((noinline)) void count_stack(struct fw_calls *calls, uint32
     }
 }
 
-void calls_count_nested(uint32_t name)
-{
-    struct fw_calls *calls = atomic_load_explicit(&calls_current, memory_order_acquire);
-    if (calls)
-        atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
-}
-
 /* Whether the direct caller is one of those asked for. */
 static bool is_wanted(struct fw_calls *calls, uintptr_t return_address)
 {
@@ -162,12 +155,11 @@ uintptr_t calls_slow(struct calls_saved *saved)
     return loader ? calls_loader_call(loader, saved, thunk->target) : thunk->target;
 }
 
-bool calls_slow_drain(uint64_t ns)
+bool calls_slow_drain(unsigned ms)
 {
-    const uint64_t deadline = sys_monotonic_ns() + ns;
-    while (atomic_load(&inside)) {
-        const struct timespec nap = {0, 1000000};
-        if (sys_monotonic_ns() > deadline)
+    const struct timespec nap = {0, 1000000};
+    for (; atomic_load(&inside); ms--) {
+        if (ms == 0)
             return false;
         nanosleep(&nap, NULL);
     }

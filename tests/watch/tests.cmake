@@ -25,3 +25,4 @@ target_compile_definitions(spool_kill PRIVATE _GNU_SOURCE SPOOL_FOLDERS="${CMAKE
 target_include_directories(spool_kill PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 add_test(NAME spool_kill COMMAND spool_kill ${CMAKE_CURRENT_BINARY_DIR}/spool_kill.folder 60)
 set_tests_properties(spool_kill PROPERTIES TIMEOUT 300)
+include(watch/calls.cmake)
