@@ -10,3 +10,7 @@ function(fw_spool_test name)
 endfunction()
 
 fw_spool_test(spool watch/spool_test.c)
+
+# The hang monitor on a clock turned by hand.
+fw_test(hang_core watch/hang_core_test.c watch/hand_clock.c)
+fw_test(hang_veto watch/hang_veto_test.c watch/hand_clock.c)
