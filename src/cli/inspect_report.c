@@ -87,8 +87,8 @@ static void describe_hang(const struct report_hang *hang, json_t *to)
                  endings[hang->ending < sizeof endings / sizeof *endings ? hang->ending : 0]);
     if (hang->ending == FWR_VETOED)
         inspect_text(object, "because", fw_hang_veto_text((fw_hang_veto)hang->veto));
-    inspect_number(object, "milliseconds", hang->duration_ns / 1000000);
-    inspect_number(object, "threshold", hang->threshold_ns / 1000000);
+    inspect_number(object, "duration_ms", hang->duration_ns / 1000000);
+    inspect_number(object, "threshold_ms", hang->threshold_ns / 1000000);
     inspect_number(object, "samples", hang->samples);
 }
 
