@@ -87,6 +87,7 @@ struct report_frame {
     uint32_t parent; /* tree: the frame in which this one stands, REPORT_NONE; else REPORT_NONE */
     uint8_t kind;    /* enum report_frame_kind */
     uint8_t space;   /* enum report_space */
+    uint8_t flags;   /* FW_FRAME_SIGNAL, FW_FRAME_ASYNC */
     bool has_address, has_offset;
     uint64_t address; /* in the process; pointer authentication bits are removed */
     uint64_t offset;  /* in the image */
@@ -117,6 +118,8 @@ struct report_thread {
     char state;               /* as in struct fw_thread; 0: unknown */
     uint8_t end;              /* fw_end: how the walk ended; 0: unknown or the root */
     uint8_t unavailable;      /* fw_unavailable: why there are no frames */
+    uint32_t head;            /* frames before a gap of `omitted` ones */
+    uint64_t omitted;         /* frames left out of the middle; 0: none */
     uint32_t group;           /* process or job, counted from 0 */
     uint32_t first_frame, frame_count;
 };
@@ -206,6 +209,10 @@ struct report {
     size_t name_count;
 
     /* Framewalk's reports; else empty. */
+    uint8_t about;           /* enum fwr_kind: what it is of */
+    uint64_t started_ms;     /* wall clock of what it is about, milliseconds since 1970 */
+    uint64_t process_age_ms; /* how long the process had run then */
+    const char *session;     /* of the process, 32 digits: the same in all its reports; or NULL */
     struct report_hang hang;
     struct report_sample *samples;
     size_t sample_count;
