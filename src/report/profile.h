@@ -98,14 +98,16 @@ struct profile {
     size_t text_capacity, function_capacity, line_capacity, location_capacity, node_capacity,
         series_capacity;
     struct profile_table by_text, by_function, by_location, by_node, by_series;
-    uint32_t *place; /* a slot for each node, for profile_merge; PROFILE_NONE between */
+    uint32_t *of_frame; /* the location of each frame of the report */
+    uint32_t *place;    /* a slot for each node, for profile_merge; PROFILE_NONE between */
     struct arena arena;
     uint64_t budget; /* steps of descending that are left; see profile_build.c */
     fw_error error;
 };
 
-/* FW_ERR_UNSUPPORTED: there is no stack in the report. FW_ERR_FULL: the trees nest so deep that
- * their stacks are PROFILE_MAX_GROWTH times the report. profile_free in any case. */
+/* FW_ERR_UNSUPPORTED: there is no stack in the report; locations and functions are made.
+ * FW_ERR_FULL: the trees nest so deep that their stacks are PROFILE_MAX_GROWTH times the report.
+ * profile_free in any case. */
 fw_error profile_make(struct profile *p, const struct report *report, report_resolve resolve,
                       void *context);
 void profile_free(struct profile *p);

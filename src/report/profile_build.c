@@ -16,7 +16,6 @@
 
 struct builder {
     struct profile *p;
-    uint32_t *locations; /* of each frame */
     uint32_t *stacks; /* nodes of threads[] that samples and calls pointed at; else PROFILE_NONE */
     uint32_t cut;     /* location of "[...]", made when it is needed; else PROFILE_NONE */
 };
@@ -120,7 +119,7 @@ static void name_frames(struct builder *b, report_resolve resolve, void *context
         for (uint32_t i = 0; i < thread->frame_count && !b->p->error; i++) {
             uint32_t number = thread->first_frame + i;
             struct frame_names f = frame_names(r, resolve, context, number);
-            b->locations[number] = location_of(b->p, &f);
+            b->p->of_frame[number] = location_of(b->p, &f);
         }
     }
 }
@@ -148,8 +147,12 @@ static uint32_t stack_node(struct builder *b, const struct report_thread *thread
         snprintf(text, sizeof text, "[stack ends here: %s]", fw_end_text((fw_end)thread->end));
         node = push_text(b, node, text);
     }
-    for (uint32_t i = thread->frame_count; i-- > 0 && !b->p->error;)
-        node = profile_node(b->p, node, b->locations[thread->first_frame + i]);
+    for (uint32_t i = thread->frame_count; i-- > 0 && !b->p->error;) {
+        if (thread->omitted && i + 1 == thread->head)
+            node = push_text(b, node, "[frames omitted]");
+        if (!b->p->error)
+            node = profile_node(b->p, node, b->p->of_frame[thread->first_frame + i]);
+    }
     return node;
 }
 
@@ -180,7 +183,7 @@ static uint32_t inverted_node(struct builder *b, uint32_t frame)
             break;
         }
         p->budget--;
-        node = profile_node(p, node, b->locations[frame]);
+        node = profile_node(p, node, b->p->of_frame[frame]);
     }
     return node;
 }
@@ -272,7 +275,7 @@ static void add_tree(struct builder *b, const struct report_thread *thread)
             uint32_t parent = frames[i].parent == REPORT_NONE
                                   ? PROFILE_NONE
                                   : nodes[frames[i].parent - thread->first_frame];
-            nodes[i] = profile_node(p, parent, b->locations[thread->first_frame + i]);
+            nodes[i] = profile_node(p, parent, b->p->of_frame[thread->first_frame + i]);
         } else if (own) {
             nodes[i] = inverted_node(b, thread->first_frame + i);
         }
@@ -453,11 +456,11 @@ fw_error profile_make(struct profile *p, const struct report *r, report_resolve 
 {
     *p = (struct profile){.report = r, .budget = profile_limit(r)};
     struct builder b = {.p = p, .cut = PROFILE_NONE};
-    b.locations = malloc((r->frame_count + 1) * sizeof *b.locations);
+    p->of_frame = calloc(r->frame_count + 1, sizeof *p->of_frame);
     b.stacks = malloc((r->thread_count + 1) * sizeof *b.stacks);
     for (size_t i = 0; b.stacks && i < r->thread_count; i++)
         b.stacks[i] = PROFILE_NONE;
-    if (!b.locations || !b.stacks)
+    if (!p->of_frame || !b.stacks)
         p->error = FW_ERR_MEMORY;
     else
         profile_text(p, "");
@@ -466,7 +469,6 @@ fw_error profile_make(struct profile *p, const struct report *r, report_resolve 
     if (!p->error)
         add_all(&b);
     drop_empty(p);
-    free(b.locations);
     free(b.stacks);
     if (!p->error && !(p->place = malloc((p->node_count + 1) * sizeof *p->place)))
         p->error = FW_ERR_MEMORY;

@@ -259,6 +259,7 @@ void profile_free(struct profile *p)
     free(p->locations);
     free(p->nodes);
     free(p->series);
+    free(p->of_frame);
     free(p->place);
     free(p->by_text.slots);
     free(p->by_function.slots);
