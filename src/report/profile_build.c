@@ -89,7 +89,8 @@ static uint32_t location_of(struct profile *p, const struct frame_names *f)
     }
     for (size_t i = 0; i < f->count && !p->error; i++) {
         const struct report_name *name = &f->names[i];
-        struct profile_function function = {.name = profile_text(p, name_shown(name)),
+        const char *shown = name->function && *name->function ? name->function : "???";
+        struct profile_function function = {.name = profile_text(p, shown),
                                             .file = name->file ? profile_text(p, name->file) : 0,
                                             .image = frame->image};
         struct profile_line line = {profile_function(p, &function), name->line, name->column,

@@ -26,7 +26,7 @@ static void out_location(struct report_bytes *out, const struct profile *p, uint
         const struct profile_line *line = &p->lines[l->first_line + i];
         out_text(out, ";");
         out_label(out, p->texts[p->functions[line->function].name]);
-        if (i > 0)
+        if (i + 1 < l->line_count)
             out_text(out, line->flags & REPORT_TAIL_CALL ? "_[t]" : "_[i]");
     }
 }

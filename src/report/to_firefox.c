@@ -521,13 +521,12 @@ static void out_lib(struct report_bytes *out, const struct report *r,
     out_text(out, "}");
 }
 
-/* How far samples are apart, on average: how wide the viewer draws them. */
+/* How long the viewer takes the last sample of all for: it is when the hang ends. */
 static void out_interval(struct report_bytes *out, const struct profile *p)
 {
     for (size_t i = 0; i < p->series_count; i++)
         if (p->series[i].kind == PROFILE_HANG) {
-            uint64_t interval = p->series[i].total / p->series[i].sample_count;
-            out_exact_ms(out, interval ? interval : 1);
+            out_exact_ms(out, p->series[i].samples[p->series[i].sample_count - 1].value);
             return;
         }
     out_text(out, "1");

@@ -80,12 +80,11 @@ static void out_about(struct text_writer *w)
     out_word(w, w->out->size > before ? ", " : "", info->os);
     out_word(w, w->out->size > before ? ", " : "", info->arch);
     out_word(w, w->out->size > before ? ", " : "", info->device);
-    if (r->process_age_ms) {
-        out_format(w->out, ", %" PRIu64 ".%" PRIu64 " s after its start", r->process_age_ms / 1000,
-                   r->process_age_ms / 100 % 10);
-    }
     if (w->out->size > before)
         out_text(w->out, "\n");
+    if (r->process_age_ms)
+        out_format(w->out, "%" PRIu64 ".%" PRIu64 " s after the program's start\n",
+                   r->process_age_ms / 1000, r->process_age_ms / 100 % 10);
     const char *const lines[][2] = {{"Exception: ", info->exception},
                                     {"Reason: ", info->reason},
                                     {"Termination: ", info->termination},
@@ -119,9 +118,9 @@ static void out_hang_facts(struct text_writer *w)
         out_ms(w->out, hang->unsampled_ns);
     }
     if (hang->starved_ns) {
-        out_text(w->out, "; ");
+        out_text(w->out, "\nFor ");
         out_ms(w->out, hang->starved_ns);
-        out_text(w->out, " of it without a processor");
+        out_text(w->out, " of it the thread wanted to run and got no processor");
     }
     out_text(w->out, "\n");
 }
@@ -184,34 +183,58 @@ static fw_error out_heaviest(struct text_writer *w, const struct profile_series 
     return FW_OK;
 }
 
-static void out_script(struct text_writer *w, const struct report_script *script)
+static void out_script_frame(struct text_writer *w, uint32_t number, const char *function,
+                             const char *file, uint32_t line)
 {
-    for (uint32_t i = 0; i < script->frame_count; i++) {
-        const struct report_script_frame *frame =
-            &w->p->report->script_frames[script->first_frame + i];
-        out_format(w->out, "  %2" PRIu32 "  ", i);
-        out_clean(w->out, frame->function ? frame->function : "???", TEXT_LONGEST_NAME);
-        text_source(w, frame->file, frame->line);
-        out_text(w->out, "\n");
-    }
+    out_format(w->out, "  %2" PRIu32 "  ", number);
+    out_clean(w->out, function, TEXT_LONGEST_NAME);
+    text_source(w, file, line);
+    out_text(w->out, "\n");
 }
 
-/* Of each thread the last stack that was taken; the tree has the others. */
-static void out_scripts(struct text_writer *w)
+/* The script's stack with the most time. */
+static fw_error out_heaviest_script(struct text_writer *w, const struct profile_series *series)
+{
+    const struct profile *p = w->p;
+    size_t count, most = 0;
+    struct profile_sample *samples = profile_merge(p, series, &count);
+    for (size_t i = 1; samples && i < count; i++)
+        if (samples[i].value > samples[most].value)
+            most = i;
+    if (!samples)
+        return FW_ERR_MEMORY;
+    out_text(w->out, "\nThe script's stack with the most time (");
+    out_ms(w->out, samples[most].value);
+    out_format(w->out, ", %.0f %%)\n\n",
+               100.0 * (double)samples[most].value / (double)series->total);
+    uint32_t number = 0;
+    for (uint32_t node = samples[most].node; node != PROFILE_NONE; node = p->nodes[node].parent) {
+        const struct profile_line *line =
+            &p->lines[p->locations[p->nodes[node].location].first_line];
+        const struct profile_function *f = &p->functions[line->function];
+        out_script_frame(w, number++, p->texts[f->name], f->file ? p->texts[f->file] : NULL,
+                         line->line);
+    }
+    free(samples);
+    return FW_OK;
+}
+
+/* Of each other thread the stack that was taken last. */
+static void out_scripts(struct text_writer *w, bool all)
 {
     const struct report *r = w->p->report;
     for (size_t i = 0; i < r->script_count; i++) {
         const struct report_script *script = &r->scripts[i];
         bool later = i + 1 < r->script_count && r->scripts[i + 1].thread_id == script->thread_id;
-        if (later)
+        if (later || (!all && script->thread_id == r->hang.thread_id))
             continue;
-        out_text(w->out, "\nThread ");
-        out_format(w->out, "%" PRIu64 " in ", script->thread_id);
+        out_format(w->out, "\nThread %" PRIu64 " in ", script->thread_id);
         out_clean(w->out, script->language ? script->language : "its interpreter", TEXT_WORD);
-        out_text(w->out, ", after ");
-        out_ms(w->out, script->at_ns);
         out_text(w->out, "\n\n");
-        out_script(w, script);
+        for (uint32_t k = 0; k < script->frame_count; k++) {
+            const struct report_script_frame *f = &r->script_frames[script->first_frame + k];
+            out_script_frame(w, k, f->function ? f->function : "???", f->file, f->line);
+        }
     }
 }
 
@@ -228,9 +251,11 @@ static fw_error out_hang(struct text_writer *w)
         error = out_tree(w, "The same time in the script", script);
     if (!error && time)
         error = out_heaviest(w, time);
+    if (!error && script)
+        error = out_heaviest_script(w, script);
     if (error)
         return error;
-    out_scripts(w);
+    out_scripts(w, !script);
     return text_threads(w, time ? r->hang.thread : REPORT_NONE);
 }
 
@@ -262,14 +287,15 @@ static fw_error out_other(struct text_writer *w)
     out_format(w->out, ": %s\n",
                p->report->kind == REPORT_FRAMEWALK ? "threads" : report_kind_text(p->report->kind));
     out_about(w);
-    out_scripts(w);
+    out_scripts(w, true);
     if (!is_sampled(p))
         return text_threads(w, REPORT_NONE);
     for (size_t i = 0; i < p->series_count && !error; i++) {
         const struct profile_series *series = &p->series[i];
         struct report_bytes title = {0};
-        out_text(&title, "Thread ");
-        out_clean(&title, series->name, TEXT_WORD);
+        bool unknown = !series->id && strcmp(series->name, "thread") == 0;
+        out_text(&title, unknown ? "All stacks" : "Thread ");
+        out_clean(&title, unknown ? "" : series->name, TEXT_WORD);
         if (series->id && strcmp(series->id, series->name) != 0) {
             out_text(&title, " ");
             out_clean(&title, series->id, TEXT_WORD);

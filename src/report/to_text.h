@@ -13,8 +13,8 @@
 
 enum {
     TEXT_COLUMNS = 100,
-    TEXT_NAME_COLUMNS = 44,  /* of a stack; longer names push what follows, alone */
-    TEXT_IMAGE_COLUMNS = 20, /* the same for images */
+    TEXT_NAME_COLUMNS = 40,  /* of a stack; longer names push what follows, alone */
+    TEXT_IMAGE_COLUMNS = 24, /* the same for images */
     TEXT_LONGEST_NAME = 240, /* what is longer is cut */
     TEXT_WORD = 80           /* names of programs, threads, keys */
 };

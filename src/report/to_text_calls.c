@@ -104,7 +104,7 @@ static void out_notes(struct text_writer *w, const struct report_api *api, uint6
     if (api->calls > with_caller) {
         out_repeat(w->out, ' ', 2 + API_COLUMNS);
         out_number(w->out, api->calls - with_caller);
-        out_text(w->out, "[elsewhere: other callers, earlier reports, no room for the stack]\n");
+        out_text(w->out, "[other callers, or counted without their stack]\n");
     }
     const char *note = !api->found          ? "[no image that was loaded defines it]"
                        : api->pointers == 0 ? "[no image calls it from outside]"
@@ -132,7 +132,7 @@ static size_t out_one(struct text_writer *w, uint32_t number, const struct calle
     out_api(w, api ? api->name : NULL);
     if (of_api == 0) {
         out_number(w->out, api ? api->calls : 0);
-        out_text(w->out, "\n");
+        out_text(w->out, "[no calls with a stack]\n");
     }
     for (size_t i = 0; i < of_api; i++) {
         if (i >= CALLERS_SHOWN) {
@@ -169,11 +169,9 @@ static void out_stack(struct text_writer *w, const struct report_call *call)
         out_utc(w->out, call->first_ms);
     }
     if (call->count > 1 && call->last_ms > call->first_ms) {
-        out_text(w->out, ", last ");
-        out_ms(w->out, call->last_ms - call->first_ms > UINT64_MAX / 1000000
-                           ? UINT64_MAX
-                           : (call->last_ms - call->first_ms) * 1000000);
-        out_text(w->out, " later");
+        uint64_t later = call->last_ms - call->first_ms;
+        out_format(w->out, ", last %" PRIu64 ".%" PRIu64 " s later", later / 1000,
+                   later / 100 % 10);
     }
     out_text(w->out, "\n\n");
     text_stack(w, &r->threads[call->stack]);

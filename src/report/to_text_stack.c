@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { IDS_SHOWN = 3, REPEATS_SHOWN = 4, SOURCE_COLUMNS = 40 };
+enum { IDS_SHOWN = 3, REPEATS_SHOWN = 4, SOURCE_COLUMNS = 28 };
 
 /* ---- one stack ---- */
 
@@ -106,8 +106,7 @@ static void out_frame(struct text_writer *w, const struct profile_location *l, u
             out_format(w->out, "  %*" PRIu64 "  ", widths->digits, number);
         size_t before = w->out->size;
         pad(w->out, put_name(w->out, p, l, i), widths->name);
-        if (widths->image)
-            out_text(w->out, "  ");
+        out_text(w->out, "  ");
         pad(w->out, put_image(w->out, p, line->function), widths->image);
         const struct profile_function *f = &p->functions[line->function];
         text_source(w, f->file ? p->texts[f->file] : NULL, line->line);

@@ -20,9 +20,11 @@ struct branch {
     uint32_t child, sibling; /* 0: none */
 };
 
-struct pending { /* to be printed */
-    uint32_t branch;
+struct pending {     /* to be printed */
+    uint32_t branch; /* PROFILE_NONE: what is too small to be shown by itself */
     int indent;
+    size_t few;     /* how many these are, */
+    uint64_t small; /* and their sum */
 };
 
 struct tree {
@@ -181,13 +183,13 @@ static int compare_ranked(const void *a, const void *b)
     return x->branch < y->branch ? -1 : x->branch > y->branch; /* earliest seen first */
 }
 
-/* The heavy ones of a branch's children come next, the heaviest first; the light ones are summed
- * up. What the function itself took stands before them. */
+/* What the function itself took; then come its children, the heaviest first, and the sum of the
+ * light ones. */
 static bool push_children(struct tree *tree, uint32_t number, int indent)
 {
     const struct branch *branch = &tree->branches[number];
     uint64_t small = 0, least = tree->branches[0].weight / SMALL_PARTS;
-    size_t count = 0, few = 0;
+    size_t count = 0;
     for (uint32_t at = branch->child; at; at = tree->branches[at].sibling)
         count++;
     struct ranked *ranked = malloc((count + 1) * sizeof *ranked);
@@ -196,26 +198,24 @@ static bool push_children(struct tree *tree, uint32_t number, int indent)
         free(ranked);
         return false;
     }
+    size_t all = count;
     count = 0;
-    for (uint32_t at = branch->child; at; at = tree->branches[at].sibling) {
-        if (tree->branches[at].weight >= least) {
-            ranked[count++] = (struct ranked){tree->branches[at].weight, at};
-            continue;
-        }
-        small = profile_add(small, tree->branches[at].weight);
-        few++;
-    }
+    for (uint32_t at = branch->child; at; at = tree->branches[at].sibling)
+        ranked[count++] = (struct ranked){tree->branches[at].weight, at};
     qsort(ranked, count, sizeof *ranked, compare_ranked);
+    while (count > 0 && ranked[count - 1].weight < least)
+        small = profile_add(small, ranked[--count].weight);
+    if (all - count == 1) /* a sum of one is no shorter */
+        count = all;
     if (branch->self && number) {
         out_share(tree, branch->self, indent);
         out_text(tree->w->out, "[in itself]\n");
     }
-    if (few) {
-        out_share(tree, small, indent);
-        out_format(tree->w->out, "[%zu more, each below 0.5 %%]\n", few);
-    }
+    if (count < all)
+        tree->pending[tree->pending_count++] =
+            (struct pending){PROFILE_NONE, indent, all - count, small};
     for (size_t i = count; i-- > 0;)
-        tree->pending[tree->pending_count++] = (struct pending){ranked[i].branch, indent};
+        tree->pending[tree->pending_count++] = (struct pending){ranked[i].branch, indent, 0, 0};
     free(ranked);
     return true;
 }
@@ -226,8 +226,15 @@ static bool is_only_way(const struct tree *tree, const struct branch *branch)
 }
 
 /* A branch, and straight on while there is one way. */
-static bool out_branch(struct tree *tree, uint32_t number, int indent)
+static bool out_branch(struct tree *tree, const struct pending *next)
 {
+    uint32_t number = next->branch;
+    int indent = next->indent;
+    if (number == PROFILE_NONE) {
+        out_share(tree, next->small, indent);
+        out_format(tree->w->out, "[%zu more, each below 0.5 %%]\n", next->few);
+        return true;
+    }
     const struct branch *branch = &tree->branches[number];
     out_share(tree, branch->weight, indent);
     out_function(tree, branch, indent);
@@ -247,7 +254,7 @@ fw_error text_tree(struct text_writer *w, const struct profile_series *series)
     bool ok = collect_nodes(&tree) && make_branches(&tree) && push_children(&tree, 0, 0);
     while (ok && tree.pending_count) {
         struct pending next = tree.pending[--tree.pending_count];
-        ok = out_branch(&tree, next.branch, next.indent);
+        ok = out_branch(&tree, &next);
     }
     for (size_t i = 0; i < tree.node_count; i++)
         w->p->place[tree.nodes[i]] = PROFILE_NONE;
