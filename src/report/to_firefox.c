@@ -250,16 +250,23 @@ static void out_stack_table(struct firefox *w)
     out_format(out, "],\n\"length\":%zu}", row);
 }
 
+/* The viewer calls what has no name by its address; the library stands before it anyway. */
+static uint32_t name_of(struct profile *p, const struct profile_function *f)
+{
+    const char *plus = f->nameless ? strrchr(p->texts[f->name], '+') : NULL;
+    return plus ? profile_text(p, plus + 1) : f->name;
+}
+
 static void out_func_table(struct firefox *w)
 {
-    const struct profile *p = w->p;
+    struct profile *p = w->p;
     struct report_bytes *out = w->out;
     size_t count = p->function_count;
     out_text(out, ",\n\"funcTable\":{");
     column(out, "name");
     for (size_t i = 0; i < count; i++) {
         separate(out, i);
-        out_format(out, "%" PRIu32, p->functions[i].name);
+        out_format(out, "%" PRIu32, name_of(p, &p->functions[i]));
     }
     out_text(out, "]");
     same_column(out, "isJS", count, "false");
@@ -384,37 +391,41 @@ static void out_shared(struct firefox *w)
 
 /* ---- threads ---- */
 
+/* A hang begins with an empty sample without weight: the viewer's range begins with the first. */
 static void out_samples(struct firefox *w, const struct profile_series *series,
                         const struct profile_sample *samples, size_t count)
 {
     struct report_bytes *out = w->out;
-    bool timed = profile_in_time(series);
+    bool timed = profile_in_time(series), begins = series->kind == PROFILE_HANG;
     uint64_t at = 0;
     out_text(out, ",\n\"samples\":{");
     column(out, "stack");
+    out_text(out, begins ? "null" : "");
     for (size_t i = 0; i < count; i++) {
-        separate(out, i);
+        separate(out, i + begins);
         out_format(out, "%" PRIu32, w->last_stack[samples[i].node]);
     }
     out_text(out, "]");
     column(out, "time"); /* never backwards; what has no times is a millisecond apart */
+    out_text(out, begins ? "0" : "");
     for (size_t i = 0; i < count; i++) {
         uint64_t own = timed ? samples[i].at_ns : (uint64_t)i * 1000000;
         at = own > at ? own : at;
-        separate(out, i);
+        separate(out, i + begins);
         out_exact_ms(out, at);
     }
     out_text(out, "]");
     column(out, "weight");
+    out_text(out, begins ? "0" : "");
     for (size_t i = 0; i < count; i++) {
-        separate(out, i);
+        separate(out, i + begins);
         if (timed)
             out_exact_ms(out, samples[i].value);
         else
             out_format(out, "%" PRIu64, samples[i].value);
     }
     out_format(out, "],\n\"weightType\":\"%s\",\"length\":%zu}", timed ? "tracing-ms" : "samples",
-               count);
+               count + begins);
 }
 
 static void out_markers(struct firefox *w, const struct profile_series *series)
