@@ -19,3 +19,17 @@ if(NOT CMAKE_CROSSCOMPILING)
     ${CMAKE_CURRENT_LIST_DIR}/data)
   set_tests_properties(report_consumers PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 endif()
+foreach(name IN ITEMS damage threads write)
+  fw_symbols_test(report_fwr_${name} report/fwr_${name}_test.c report/fwr_support.c report/support.c)
+  target_compile_definitions(test_report_fwr_${name} PRIVATE
+    FW_REPORT_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
+endforeach()
+find_package(Threads REQUIRED)
+target_link_libraries(test_report_fwr_threads PRIVATE Threads::Threads)
+# Read and written by protobuf's own tools.
+add_executable(fwr_example report/fwr_example.c report/fwr_support.c)
+target_link_libraries(fwr_example PRIVATE framewalk_core)
+target_include_directories(fwr_example PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+add_test(NAME report_fwr_proto COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/fwr_proto_test.sh
+  ${PROJECT_SOURCE_DIR}/docs $<TARGET_FILE:fwr_example> $<TARGET_FILE:framewalk>)
+set_tests_properties(report_fwr_proto PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
