@@ -18,6 +18,7 @@ static long calls, fault_call;
 static enum sys_fault fault_kind;
 static int fault_error;
 static const char *faulted;
+static const char *made[512]; /* names of the calls, from 1 on */
 
 void sys_fault_at(long n, enum sys_fault fault, int error)
 {
@@ -31,6 +32,11 @@ void sys_fault_at(long n, enum sys_fault fault, int error)
 long sys_calls(void)
 {
     return calls;
+}
+
+const char *sys_call(long n)
+{
+    return n <= calls && n < (long)(sizeof made / sizeof *made) ? made[n] : NULL;
 }
 
 const char *sys_faulted(void)
@@ -49,6 +55,8 @@ static bool fails(const char *name, bool *half)
     const bool now = ++calls == fault_call,
                later = fault_kind == SYS_FAIL_LATER && faulted && !strcmp(faulted, name);
     *half = false;
+    if (calls < (long)(sizeof made / sizeof *made))
+        made[calls] = name;
     if (!now && !later)
         return false;
     faulted = name;

@@ -18,6 +18,8 @@ enum sys_fault {
 void sys_fault_at(long n, enum sys_fault fault, int error);
 /* Calls since then. */
 long sys_calls(void);
+/* Name of the n-th of them; NULL beyond the last, or the 512th. */
+const char *sys_call(long n);
 /* Name of the call that had the fault; NULL: none had it. */
 const char *sys_faulted(void);
 

@@ -10,6 +10,8 @@ function(fw_spool_test name)
 endfunction()
 
 fw_spool_test(spool watch/spool_test.c)
+fw_spool_test(spool_processes watch/spool_processes_test.c)
+fw_spool_test(spool_folders watch/spool_folders_test.c)
 
 # Its system calls go through support/sys_fail.c.
 fw_spool_test(spool_faults watch/spool_faults_test.c support/sys_fail.c)
@@ -25,3 +27,9 @@ target_compile_definitions(spool_kill PRIVATE _GNU_SOURCE SPOOL_FOLDERS="${CMAKE
 target_include_directories(spool_kill PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 add_test(NAME spool_kill COMMAND spool_kill ${CMAKE_CURRENT_BINARY_DIR}/spool_kill.folder 60)
 set_tests_properties(spool_kill PROPERTIES TIMEOUT 300)
+
+fw_test(locate watch/locate_test.c)
+add_library(locate_module MODULE watch/locate_module.c)
+target_link_options(locate_module PRIVATE -Wl,--build-id=sha1)
+target_compile_definitions(test_locate PRIVATE LOCATE_MODULE="$<TARGET_FILE:locate_module>")
+add_dependencies(test_locate locate_module)
