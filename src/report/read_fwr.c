@@ -242,8 +242,7 @@ static bool all_zero(const struct reader *r)
     return true;
 }
 
-/* Why the record at the reader is not whole, NULL when it is; then the reader is behind it. */
-static const char *next_record(struct reader *r, struct fwr_head *head, struct reader *payload)
+const char *fwr_next_record(struct reader *r, struct fwr_head *head, struct reader *payload)
 {
     const uint8_t *bytes, *padding;
     struct reader start = *r;
@@ -273,7 +272,7 @@ static void read_records(struct fwr_reading *f)
         struct fwr_head head;
         struct reader payload;
         f->at = reader_offset(&r);
-        why = next_record(&r, &head, &payload);
+        why = fwr_next_record(&r, &head, &payload);
         if (!why && !f->about && head.type != FWR_ABOUT)
             why = "the first record does not say what the report is about";
         if (!why)
