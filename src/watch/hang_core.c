@@ -165,7 +165,7 @@ static void end_turn(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t en
     if (t->phase == HANG_WATCHED) {
         if (effective(m, t, end) >= m->set.threshold)
             look_at_load(m, t, end, true);
-        if (effective(m, t, end) >= m->set.threshold)
+        if (effective(m, t, end) >= m->set.threshold && !t->waits)
             decide(m, t, end); /* it ended before we came */
         else if (end - t->began + t->asleep >= m->set.threshold && t->blame)
             veto(m, t->blame);
@@ -196,7 +196,7 @@ static void begin_turn(struct fw_hang_monitor *m, const struct fw_hang_watch *w,
     t->waits = false;
     restart(t, t->began, FW_HANG_VETO_NONE);
     uint64_t late = moment->late;
-    if (moment->asleep || (moment->prompt && age > m->set.late))
+    if (moment->prompt && age > m->set.late)
         late = age;
     if (late) {
         t->paused = late < age ? late : age;
@@ -269,9 +269,12 @@ static void plan_next(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t n
     *chance = *chance * 6364136223846793005u + 1442695040888963407u; /* Knuth's */
     t->next = now + t->step * 3 / 4 + (*chance >> 33) % (t->step / 2 + 1);
     if (t->phase == HANG_WATCHED) {
-        const uint64_t out = t->since + t->paused + (m->set.keep_starved ? 0 : t->starved);
-        if (out + m->set.threshold > now && out + m->set.threshold < t->next)
-            t->next = out + m->set.threshold;
+        /* Not later than at the threshold. Of one that starves nobody knows when that will be. */
+        const uint64_t out = m->set.keep_starved ? 0 : t->starved;
+        const uint64_t at = t->since + t->paused + out + m->set.threshold;
+        const uint64_t soonest = now + (out ? m->set.interval / 2 : 0);
+        if (at > now && at < t->next)
+            t->next = at > soonest ? at : soonest;
     }
 }
 

@@ -56,11 +56,14 @@ struct fw_hang_watch {
     void (*ended)(void);
 };
 
-/* How long the turn of the busy mark `mark` has lasted at `now`. */
+/* How long the turn of the busy mark `mark` has lasted at `now`: never too short, and too long by a
+ * unit and a tick of the coarse clock at the most. */
 static inline uint64_t mark_age(const struct fw_hang_watch *watch, uint64_t mark, uint64_t now)
 {
-    const uint64_t units = (now - watch->epoch) >> MARK_UNIT_SHIFT, all = UINT64_MAX >> 24;
-    return ((units - (mark >> MARK_SINCE_SHIFT)) & all) << MARK_UNIT_SHIFT;
+    const uint64_t all = UINT64_MAX >> (MARK_SINCE_SHIFT - MARK_UNIT_SHIFT);
+    const uint64_t since = mark >> MARK_SINCE_SHIFT << MARK_UNIT_SHIFT;
+    const uint64_t age = (now - watch->epoch - since) & all;
+    return age <= all / 2 ? age : 0; /* the clocks of two processors disagree */
 }
 
 /* Counts the bell up and wakes the monitor. Async-signal-safe. */

@@ -11,6 +11,28 @@ endfunction()
 
 fw_spool_test(spool watch/spool_test.c)
 
+# The hang monitor on a clock turned by hand.
+fw_test(hang_core watch/hang_core_test.c watch/hand_clock.c)
+fw_test(hang_veto watch/hang_veto_test.c watch/hand_clock.c)
+
+# Real loops, where their libraries are: else the test says so.
+function(fw_loop_test name module)
+  if(NOT CMAKE_CROSSCOMPILING)
+    pkg_check_modules(FW_LOOP_${name} IMPORTED_TARGET ${module})
+  endif()
+  if(FW_LOOP_${name}_FOUND)
+    fw_test(${name} watch/${name}_test.c)
+    target_link_libraries(test_${name} PRIVATE PkgConfig::FW_LOOP_${name} Threads::Threads)
+  else()
+    add_test(NAME ${name} COMMAND sh -c "echo 'skipped: ${module} is not installed'; exit 77")
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
+endfunction()
+fw_loop_test(hang_glib glib-2.0)
+fw_loop_test(hang_uv libuv)
+fw_spool_test(spool_processes watch/spool_processes_test.c)
+fw_spool_test(spool_folders watch/spool_folders_test.c)
+
 # Its system calls go through support/sys_fail.c.
 fw_spool_test(spool_faults watch/spool_faults_test.c support/sys_fail.c)
 foreach(name IN ITEMS mkdir open openat fdopendir readdir fstat fstatat flock getentropy pread pwrite ftruncate
@@ -26,3 +48,9 @@ target_include_directories(spool_kill PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 add_test(NAME spool_kill COMMAND spool_kill ${CMAKE_CURRENT_BINARY_DIR}/spool_kill.folder 60)
 set_tests_properties(spool_kill PROPERTIES TIMEOUT 300)
 include(watch/calls.cmake)
+
+fw_test(locate watch/locate_test.c)
+add_library(locate_module MODULE watch/locate_module.c)
+target_link_options(locate_module PRIVATE -Wl,--build-id=sha1)
+target_compile_definitions(test_locate PRIVATE LOCATE_MODULE="$<TARGET_FILE:locate_module>")
+add_dependencies(test_locate locate_module)
