@@ -45,9 +45,9 @@
 #endif
 
 enum {
-    NAMES = FW_CALLS_NAMES,
-    TARGETS = 2 * NAMES, /* functions known; several libraries may have one of a name */
-    SLOTS = 4 * NAMES,   /* of hash tables; at most half full, linear probing */
+    NAMES = FW_CALLS_NAMES + 8, /* with those of the loader */
+    TARGETS = 2 * NAMES,        /* functions known; several libraries may have one of a name */
+    SLOTS = 4 * NAMES,          /* of hash tables; at most half full, linear probing */
     NONE = UINT32_MAX,
 };
 

@@ -53,8 +53,8 @@ static bool thunk_serves(const struct calls_thunk *thunk, uint32_t name, uint32_
     const uint32_t now = atomic_load_explicit(&thunk->name, memory_order_relaxed);
     const uint32_t by = atomic_load_explicit(&thunk->loader, memory_order_relaxed);
     return thunk->target == 0 ||
-           (thunk->target == target && ((now == name && by == loader) ||
-                                        (now == CALLS_NO_NAME && by == CALLS_NO_LOADER)));
+           (thunk->target == target &&
+            ((now == name && by == loader) || (now == CALLS_NO_NAME && by == CALLS_NO_LOADER)));
 }
 
 uintptr_t calls_lead(void *context, uint32_t name, uintptr_t target)
@@ -84,18 +84,23 @@ uintptr_t calls_led(void *context, uintptr_t pointer)
     return calls_thunks[offset / CALLS_THUNK_BYTES].target;
 }
 
+/* In the order of enum calls_loader; "": not on this system. */
+static const char *const loaders[CALLS_LOADERS] = {
+#if defined(__APPLE__)
+    "dlopen", "", "dlsym", "", "dlclose",
+#else
+    "dlopen", "dlmopen", "dlsym", "dlvsym", "dlclose",
+#endif
+};
+
 static enum calls_loader loader_of(const char *name)
 {
-#if defined(__linux__)
-    static const char *const names[] = {"dlopen", "dlmopen", "dlsym", "dlvsym", "dlclose"};
     for (unsigned i = 0; i < CALLS_LOADERS; i++) {
-        const size_t length = strlen(names[i]);
-        if (strncmp(name, names[i], length) == 0 && (name[length] == 0 || name[length] == '@'))
+        const size_t length = strlen(loaders[i]);
+        if (length && strncmp(name, loaders[i], length) == 0 &&
+            (name[length] == 0 || name[length] == '@'))
             return CALLS_DLOPEN + i;
     }
-#else
-    (void)name;
-#endif
     return CALLS_NO_LOADER;
 }
 
@@ -111,11 +116,8 @@ static void set_names(struct fw_calls *calls, const struct fw_calls_options *opt
         copies += bytes;
     }
     calls->names = calls->watched = (uint32_t)options->count;
-#if defined(__linux__)
-    static const char *const loaders[CALLS_LOADERS] = {"dlopen", "dlmopen", "dlsym", "dlvsym",
-                                                       "dlclose"};
     for (unsigned i = 0; i < CALLS_LOADERS; i++) {
-        bool there = false;
+        bool there = !loaders[i][0];
         for (uint32_t name = 0; name < calls->names; name++)
             there |= strcmp(calls->text[name], loaders[i]) == 0;
         if (there)
@@ -123,7 +125,6 @@ static void set_names(struct fw_calls *calls, const struct fw_calls_options *opt
         calls->text[calls->watched] = loaders[i];
         calls->loader[calls->watched++] = (uint8_t)(CALLS_DLOPEN + i);
     }
-#endif
 }
 
 static bool options_are_valid(const struct fw_calls_options *options)
@@ -154,8 +155,7 @@ static struct fw_calls *make(const struct fw_calls_options *options)
     const size_t bytes = table + memory / 8 * 8;
     if (bytes < memory)
         return NULL;
-    char *block =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED)
         return NULL;
     struct fw_calls *calls = (struct fw_calls *)(void *)block;

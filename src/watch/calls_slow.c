@@ -131,7 +131,7 @@ static void count(struct fw_calls *calls, uint32_t name, struct calls_saved *sav
     }
     if (!calls_has_room(ROOM))
         atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
-    else if (!is_wanted(calls, saved->return_address))
+    else if (!is_wanted(calls, (uintptr_t)saved->return_address))
         atomic_fetch_add_explicit(&calls->name[name].others, 1, memory_order_relaxed);
     else
         count_stack(calls, name, saved);
