@@ -23,27 +23,50 @@ _Atomic(struct fw_calls *) calls_current;
 static _Atomic int32_t lock; /* process id of the holder, 0: free */
 static bool entered;         /* by the holder: its own calls are counted without stacks */
 
+/* What others left to do for whoever holds the lock (calls_images_later). */
+enum { OWED_NEW = 1, OWED_GONE = 2 };
+static _Atomic uint32_t owed;
+
+bool calls_lock_try(void)
+{
+    const int32_t self = getpid();
+    int32_t by = 0;
+    if (!atomic_compare_exchange_strong(&lock, &by, self) &&
+        (by == self || !atomic_compare_exchange_strong(&lock, &by, self)))
+        return false;
+    entered = calls_busy_enter();
+    return true;
+}
+
 void calls_lock(void)
 {
     const struct timespec nap = {0, 200000};
-    const int32_t self = getpid();
-    for (;;) {
-        int32_t by = 0;
-        if (atomic_compare_exchange_strong(&lock, &by, self) ||
-            (by != self && atomic_compare_exchange_strong(&lock, &by, self)))
-            break;
+    while (!calls_lock_try())
         nanosleep(&nap, NULL);
-    }
-    entered = calls_busy_enter();
 }
+
+static void look_again(bool gone);
 
 void calls_unlock(void)
 {
-    const bool leaves = entered;
-    atomic_store(&lock, 0);
-    if (leaves)
-        calls_busy_leave();
+    do {
+        for (uint32_t what; (what = atomic_exchange(&owed, 0));)
+            look_again(what & OWED_GONE);
+        const bool leaves = entered;
+        atomic_store(&lock, 0);
+        if (leaves)
+            calls_busy_leave();
+    } while (atomic_load(&owed) && calls_lock_try());
 }
+
+#if defined(__APPLE__)
+void calls_images_later(bool gone)
+{
+    atomic_fetch_or(&owed, gone ? OWED_GONE : OWED_NEW);
+    if (calls_lock_try())
+        calls_unlock();
+}
+#endif
 
 /* Whether thunk `i` may serve this name: it is free, leads to the same place and serves nobody, or
  * does so already. */
@@ -233,34 +256,40 @@ static void forget_sites(struct fw_calls *calls)
     }
 }
 
-void calls_images_changed(void)
-{
-    calls_lock();
-    struct fw_calls *calls = atomic_load(&calls_current);
-    if (calls)
-        pointers_refresh(calls->pointers);
-    calls_unlock();
-}
-
 static bool is_in_image(void *context, uint64_t address)
 {
     struct self_images *images = context;
     return self_images_find(images, address - 1) != NULL;
 }
 
+/* With the lock held. */
+static void look_again(bool gone)
+{
+    struct fw_calls *calls = atomic_load(&calls_current);
+    struct self_images images;
+    if (!calls)
+        return;
+    pointers_refresh(calls->pointers);
+    if (!gone)
+        return;
+    forget_sites(calls);
+    self_images_begin(&images);
+    calls_table_forget(&calls->table, is_in_image, &images);
+    self_images_end(&images);
+}
+
+void calls_images_changed(void)
+{
+    calls_lock();
+    look_again(false);
+    calls_unlock();
+}
+
 void calls_images_gone(void)
 {
     fw_images_refresh();
     calls_lock();
-    struct fw_calls *calls = atomic_load(&calls_current);
-    if (calls) {
-        struct self_images images;
-        pointers_refresh(calls->pointers);
-        forget_sites(calls);
-        self_images_begin(&images);
-        calls_table_forget(&calls->table, is_in_image, &images);
-        self_images_end(&images);
-    }
+    look_again(true);
     calls_unlock();
 }
 

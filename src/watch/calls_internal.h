@@ -76,6 +76,7 @@ extern _Atomic(struct fw_calls *) calls_current __attribute__((visibility("hidde
 /* One lock for all that changes pointers. Not for signal handlers. A child that was forked while
  * another thread held it takes it over. */
 void calls_lock(void);
+bool calls_lock_try(void); /* false: somebody has it */
 void calls_unlock(void);
 
 /* The pointer that leads `target` through the watch as name `name`: pointers_owner.lead and led. */
@@ -86,6 +87,9 @@ uintptr_t calls_led(void *context, uintptr_t pointer);
 void calls_images_changed(void);
 /* The same behind an unload: stacks through code that is gone are not recognised any more. */
 void calls_images_gone(void);
+/* Either, for a thread that may hold the loader's lock, which the one that has ours may be waiting
+ * for: never waits. Who has it does the work when it is done. */
+void calls_images_later(bool gone);
 
 /* What a call of dlopen and its like does: does the function's work and returns calls_thunk_return,
  * or returns `target`, and the work is to be done there. */

@@ -7,7 +7,9 @@
  * not ask who calls (dlopen(3): @rpath, @loader_path and names without a folder; dlsym(3):
  * RTLD_NEXT and RTLD_SELF). Where they do, the thunk goes on to them as for any other function.
  *
- * No lock is held while they work: constructors run in them.
+ * No lock is held while they work: constructors run in them. And these may call them, while dyld's
+ * lock is theirs, which who looks functions up under the watch's lock waits for: so that one is
+ * never waited for here.
  */
 #include "watch/calls_internal.h"
 
@@ -35,7 +37,8 @@ static void *led_through(const char *symbol, void *found)
     uintptr_t thunk = 0;
     if (!image_list_find(target, &image, path, sizeof path)) /* no code */
         return found;
-    calls_lock();
+    if (!calls_lock_try())
+        return found;
     struct fw_calls *calls = atomic_load(&calls_current);
     image_list_hold(); /* what gives thunks away to dyld's images */
     for (uint32_t i = 0; calls && i < calls->names && !thunk; i++)
@@ -66,7 +69,7 @@ static bool open_it(const struct calls_saved *saved, uintptr_t target, void **ha
     *handle =
         FUNCTION_AT(void *(*)(const char *, int), target)(path, (int)calls_argument(saved, 1));
     if (*handle)
-        calls_images_changed();
+        calls_images_later(false);
     return true;
 }
 
@@ -81,7 +84,7 @@ uintptr_t calls_loader_call(enum calls_loader what, struct calls_saved *saved, u
     } else if (what == CALLS_DLCLOSE) {
         const int status = FUNCTION_AT(int (*)(void *), target)((void *)calls_argument(saved, 0));
         result = (void *)(intptr_t)status;
-        calls_images_gone();
+        calls_images_later(true);
         done = true;
     }
     if (!done)

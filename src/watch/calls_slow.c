@@ -92,8 +92,8 @@ static __attribute__((noinline)) void count_stack(struct fw_calls *calls, uint32
                                                           : walk_records(&call, &draft);
     const uint64_t now = now_ms();
     bool is_new;
-    struct noted *noted = calls_table_add(&calls->table, name, &call.stack,
-                                          (uint32_t)fw_thread_self(), now, &is_new);
+    struct noted *noted =
+        calls_table_add(&calls->table, name, &call.stack, (uint32_t)fw_thread_self(), now, &is_new);
     if (!noted) {
         atomic_fetch_add_explicit(&calls->name[name].dropped, 1, memory_order_relaxed);
         return;
@@ -129,12 +129,14 @@ static void count(struct fw_calls *calls, uint32_t name, struct calls_saved *sav
         atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
         return;
     }
+    const int error = errno; /* behind the gate: it is a function's to give, too */
     if (!calls_has_room(ROOM))
         atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
     else if (!is_wanted(calls, (uintptr_t)saved->return_address))
         atomic_fetch_add_explicit(&calls->name[name].others, 1, memory_order_relaxed);
     else
         count_stack(calls, name, saved);
+    errno = error;
     calls_busy_leave();
 }
 
@@ -144,13 +146,11 @@ uintptr_t calls_slow(struct calls_saved *saved)
     const uint32_t name = atomic_load_explicit(&thunk->name, memory_order_relaxed);
     const uint32_t loader = atomic_load_explicit(&thunk->loader, memory_order_relaxed);
     if (name != CALLS_NO_NAME) {
-        const int error = errno;
         atomic_fetch_add(&inside, 1);
         struct fw_calls *calls = atomic_load(&calls_current);
         if (calls)
             count(calls, name, saved);
         atomic_fetch_sub(&inside, 1);
-        errno = error;
     }
     return loader ? calls_loader_call(loader, saved, thunk->target) : thunk->target;
 }

@@ -49,4 +49,13 @@ if(FW_MACHHOST)
   target_compile_definitions(test_objc_methods_darwin PRIVATE
     RUNTIME="$<TARGET_FILE:model_objc>" CLASSES="$<TARGET_FILE:objc_classes>")
   add_dependencies(test_objc_methods_darwin objc_classes)
+
+  add_library(calls_target SHARED watch/calls_target.c)
+  target_include_directories(calls_target PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  fw_test(calls_darwin watch/calls_darwin_test.c)
+  target_link_libraries(test_calls_darwin PRIVATE calls_target)
+  target_compile_options(test_calls_darwin PRIVATE -fno-builtin)
+  target_compile_definitions(test_calls_darwin PRIVATE
+    MODULE_CHAINED="$<TARGET_FILE:bound_module_chained>" CLASSES="$<TARGET_FILE:objc_classes>")
+  add_dependencies(test_calls_darwin bound_module_chained objc_classes)
 endif()

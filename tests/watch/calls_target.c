@@ -60,6 +60,7 @@ int target_recursive(int depth)
     return depth == 0 ? 0 : self(depth - 1) + 1;
 }
 
+#if defined(__ELF__)
 static int add_three(int value)
 {
     return value + 3;
@@ -84,6 +85,7 @@ int target_new(int value)
 }
 __asm__(".symver target_old, target_versioned@OLD");
 __asm__(".symver target_new, target_versioned@@NEW");
+#endif
 
 #if defined(__x86_64__)
 void target_registers(void)
