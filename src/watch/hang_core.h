@@ -24,7 +24,7 @@
 #include "watch/hang_hooks.h"
 #include "watch/hang_marks.h"
 #include "watch/hang_samples.h"
-#include "watch/hang_system.h"
+#include "watch/hang_veto.h"
 #include "watch/session.h"
 
 /* Options as they are used; times in ns. */
@@ -64,15 +64,14 @@ struct hang_turn {
     char name[MARK_NAME_WORDS * 8];
 
     enum hang_phase phase;
-    uint64_t mark;         /* as last seen */
-    uint64_t began;        /* ns of watch_clock.now */
-    uint64_t since;        /* from when it counts: later than `began` after it was seen waiting */
-    uint64_t paused;       /* time after `since` in which the process did not run */
-    uint64_t asleep;       /* time after `began` that `now` does not count: the machine slept */
-    uint64_t starved;      /* time after `since` in which the thread was ready and did not run */
-    fw_hang_veto blame;    /* why the last of these was left out */
-    struct hang_load load; /* at `loaded` */
-    uint64_t loaded;
+    uint64_t mark;      /* as last seen */
+    uint64_t began;     /* ns of watch_clock.now */
+    uint64_t since;     /* from when it counts: later than `began` after it was seen waiting */
+    uint64_t paused;    /* time after `since` in which the process did not run */
+    uint64_t asleep;    /* time after `began` that `now` does not count: the machine slept */
+    uint64_t starved;   /* time after `since` in which the thread was ready and did not run */
+    fw_hang_veto blame; /* why the last of these was left out */
+    struct hang_starving starving;
 
     uint64_t next; /* sample, when phase is WATCHED or TOLD */
     uint64_t step; /* the last interval, grown while the stack stays the same */
