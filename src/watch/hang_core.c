@@ -16,7 +16,6 @@
 #include "watch/hang_core.h"
 
 #include "watch/hang_sites.h"
-#include "watch/hang_veto.h"
 
 #include <string.h>
 
@@ -140,16 +139,15 @@ static void look_at_load(struct fw_hang_monitor *m, struct hang_turn *t, uint64_
 {
     struct hang_load load = {.known = false};
     m->system->load(m->system->context, t->thread, &load);
-    if (ended && t->blame == FW_HANG_VETO_STARVED && load.voluntary == t->load.voluntary + 1) {
+    if (ended && t->blame == FW_HANG_VETO_STARVED &&
+        load.voluntary == t->starving.last.voluntary + 1) {
         load.voluntary--; /* the wait after the turn */
         load.runnable = true;
     }
-    const uint64_t starved = hang_starved(&t->load, &load, now > t->loaded ? now - t->loaded : 0);
-    if (starved && !m->set.keep_starved)
+    const uint64_t starved = hang_starving_look(&t->starving, &load, now);
+    if (starved > t->starved && !m->set.keep_starved)
         t->blame = FW_HANG_VETO_STARVED;
-    t->starved += starved;
-    t->load = load;
-    t->loaded = now;
+    t->starved = starved;
 }
 
 /* The age that counts for the threshold. */
@@ -180,7 +178,7 @@ static void restart(struct hang_turn *t, uint64_t now, fw_hang_veto blame)
 {
     t->since = now;
     t->paused = t->starved = 0;
-    t->load.known = false;
+    t->starving = (struct hang_starving){.before = 0};
     t->blame = blame;
     t->seen = false;
     hang_samples_reset(&t->samples);
@@ -218,7 +216,7 @@ static void excuse(struct hang_turn *t, uint64_t now, const struct moment *momen
     if (moment->asleep)
         restart(t, now, FW_HANG_VETO_STOPPED);
     t->blame = FW_HANG_VETO_STOPPED;
-    t->load.known = false; /* the time since the last look is left out already */
+    hang_starving_pause(&t->starving); /* that time is left out already */
     if (t->next < now)
         t->next = now;
 }
@@ -313,7 +311,7 @@ static bool take_sample(struct fw_hang_monitor *m, const struct fw_hang_watch *w
     if (now - before > HANG_SAMPLE_NS + m->set.late) { /* stopped meanwhile */
         t->paused += now - before;
         t->blame = FW_HANG_VETO_STOPPED;
-        t->load.known = false;
+        hang_starving_pause(&t->starving);
     }
     if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != t->mark)
         return false;

@@ -94,6 +94,13 @@ static void hangs_are_found(void **state)
     close(ends[1]);
 }
 
+static gpointer iterate_once(gpointer context)
+{
+    while (g_main_context_iteration(context, FALSE))
+        ;
+    return NULL;
+}
+
 /* A context that another thread runs for once: nothing is marked there. */
 static void another_thread(void **state)
 {

@@ -180,30 +180,58 @@ static void starved_as_the_kernel_counts(void **state)
     }
 }
 
+static uint64_t starved(struct hang_load a, struct hang_load b, uint64_t elapsed)
+{
+    struct hang_starving s = {.before = 5};
+    assert_int_equal(hang_starving_look(&s, &a, 100), 5);
+    return hang_starving_look(&s, &b, 100 + elapsed) - 5;
+}
+
 static void starving_is_not_guessed(void **state)
 {
     (void)state;
     const struct hang_load a = {.known = true, .runnable = true, .cpu_ns = 100, .voluntary = 7};
     struct hang_load b = a;
     b.cpu_ns = 150;
-    assert_int_equal(hang_starved(&a, &b, 1000), 950);
+    assert_int_equal(starved(a, b, 1000), 950);
     b.voluntary = 8; /* it slept in between */
-    assert_int_equal(hang_starved(&a, &b, 1000), 0);
+    assert_int_equal(starved(a, b, 1000), 0);
     b = a;
     b.runnable = false;
-    assert_int_equal(hang_starved(&a, &b, 1000), 0);
+    assert_int_equal(starved(a, b, 1000), 0);
     b = a;
     b.known = false;
-    assert_int_equal(hang_starved(&a, &b, 1000), 0);
+    assert_int_equal(starved(a, b, 1000), 0);
     b = a;
     b.cpu_ns = 0; /* a clock that goes back */
-    assert_int_equal(hang_starved(&a, &b, 1000), 1000);
+    assert_int_equal(starved(a, b, 1000), 1000);
     b.cpu_ns = 5000;
-    assert_int_equal(hang_starved(&a, &b, 1000), 0);
+    assert_int_equal(starved(a, b, 1000), 0);
     const struct hang_load c = {.known = true, .has_delay = true, .delay_ns = 10};
-    const struct hang_load d = {.known = true, .has_delay = true, .delay_ns = 4000};
-    assert_int_equal(hang_starved(&c, &d, 1000), 1000);
-    assert_int_equal(hang_starved(&d, &c, 1000), 0);
+    const struct hang_load d = {.known = true, .has_delay = true, .delay_ns = 410};
+    assert_int_equal(starved(c, d, 1000), 400);
+    assert_int_equal(starved(c, d, 300), 300);
+    assert_int_equal(starved(d, c, 1000), 0);
+}
+
+/* The kernel's count comes late and all at once: nothing is counted twice. */
+static void starving_is_counted_once(void **state)
+{
+    (void)state;
+    struct hang_starving s = {.before = 0};
+    struct hang_load load = {.known = true, .has_delay = true, .runnable = true};
+    hang_starving_look(&s, &load, 1000);
+    assert_int_equal(hang_starving_look(&s, &load, 2000), 1000);
+    assert_int_equal(hang_starving_look(&s, &load, 3000), 2000);
+    load.delay_ns = 2000;
+    load.cpu_ns = 900;
+    assert_int_equal(hang_starving_look(&s, &load, 3900), 2000);
+    hang_starving_pause(&s);
+    hang_starving_look(&s, &load, 9000);
+    load.delay_ns += 50;
+    load.cpu_ns += 100;
+    load.voluntary++;
+    assert_int_equal(hang_starving_look(&s, &load, 10000), 2050);
 }
 
 /* A mark was missed: the loop waits, whatever was said. Hours of it, and few looks. */
@@ -489,6 +517,7 @@ int main(void)
         cmocka_unit_test(background),
         cmocka_unit_test(starved_as_the_kernel_counts),
         cmocka_unit_test(starving_is_not_guessed),
+        cmocka_unit_test(starving_is_counted_once),
         cmocka_unit_test(idle_stack),
         cmocka_unit_test(idle_stack_then_hang),
         cmocka_unit_test(told_without_stacks_then_idle),
