@@ -117,8 +117,21 @@ fw_error hang_create(const struct fw_hang_options *options, const struct watch_c
     return FW_OK;
 }
 
+static void tell_end(struct fw_hang_watch *w)
+{
+    void (*ended)(void) = w->ended;
+    w->ended = NULL;
+    if (ended)
+        ended();
+}
+
 void hang_destroy(struct fw_hang_monitor *m)
 {
+    for (unsigned i = 0; m->watches && i < FW_HANG_WATCHES; i++) {
+        tell_end(&m->watches[i]);
+        if (m->watches[i].generation & 1)
+            os_thread_release((fw_thread_id)m->watches[i].thread);
+    }
     free(m->watches);
     free(m->turns);
     free(m->frames);
@@ -141,25 +154,12 @@ fw_error fw_hang_start(const struct fw_hang_options *options, struct fw_hang_mon
     return FW_ERR_SYSTEM;
 }
 
-static void tell_end(struct fw_hang_watch *w)
-{
-    void (*ended)(void) = w->ended;
-    w->ended = NULL;
-    if (ended)
-        ended();
-}
-
 void fw_hang_stop(struct fw_hang_monitor *m)
 {
     if (!m)
         return;
     if (m->pid == (int32_t)getpid()) /* else its thread is the parent's */
         hang_thread_stop(m);
-    for (unsigned i = 0; i < FW_HANG_WATCHES; i++) {
-        tell_end(&m->watches[i]);
-        if (m->watches[i].generation & 1)
-            os_thread_release((fw_thread_id)m->watches[i].thread);
-    }
     hang_destroy(m);
 }
 

@@ -6,6 +6,8 @@ function(fw_spool_test name)
 endfunction()
 
 fw_spool_test(spool watch/spool_test.c)
+fw_test(hang_core watch/hang_core_test.c watch/hand_clock.c)
+fw_test(hang_veto watch/hang_veto_test.c watch/hand_clock.c)
 
 if(FW_MACHHOST)
   fw_test(clock_darwin watch/clock_darwin_test.c)
@@ -58,4 +60,12 @@ if(FW_MACHHOST)
   target_compile_definitions(test_calls_darwin PRIVATE
     MODULE_CHAINED="$<TARGET_FILE:bound_module_chained>" CLASSES="$<TARGET_FILE:objc_classes>")
   add_dependencies(test_calls_darwin bound_module_chained objc_classes)
+
+  foreach(records IN ITEMS 0 1)
+    set(name calls_shapes_${records})
+    fw_test(${name} watch/calls_shapes_test.c)
+    target_compile_definitions(test_${name} PRIVATE SHAPES_RECORDS=${records} SHAPES_CALLS=2000)
+    target_compile_options(test_${name} PRIVATE -fno-optimize-sibling-calls -fno-omit-frame-pointer)
+    target_link_libraries(test_${name} PRIVATE calls_target)
+  endforeach()
 endif()

@@ -23,7 +23,10 @@
 #include "framewalk/stack_table.h"
 #include "watch/calls_target.h"
 
-enum { CELLS = 1 << 16, THREADS = 3, CALLS = 60000, DEPTH = 11, FRAMES = 48 };
+#if !defined(SHAPES_CALLS)
+#define SHAPES_CALLS 60000
+#endif
+enum { CELLS = 1 << 16, THREADS = 3, CALLS = SHAPES_CALLS, DEPTH = 11, FRAMES = 48 };
 
 /* How often a stack was captured, by the id of all frames but the innermost. */
 static struct {

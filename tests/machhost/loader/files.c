@@ -113,6 +113,12 @@ int shim_stat(const char *path, struct darwin_stat *info)
     return stat(path, &own) == 0 ? give_stat(&own, info) : -1;
 }
 
+int shim_lstat(const char *path, struct darwin_stat *info)
+{
+    struct stat own;
+    return lstat(path, &own) == 0 ? give_stat(&own, info) : -1;
+}
+
 int shim_fstat(int fd, struct darwin_stat *info)
 {
     struct stat own;

@@ -32,6 +32,9 @@ struct stat {
 #define S_IRUSR    0000400
 #define S_IWUSR    0000200
 int fstatat(int folder, const char *path, struct stat *info, int flags);
+int chmod(const char *path, mode_t mode);
+int lstat(const char *path, struct stat *info);
+int mkfifo(const char *path, mode_t mode);
 int mkdir(const char *path, mode_t mode);
 int fstat(int fd, struct stat *info);
 int stat(const char *path, struct stat *info);
