@@ -100,6 +100,15 @@ Pod::Spec.new do |s|
     'src/unwind/x86_effects.c',
     'src/unwind/x86_trace.c',
     'src/watch/bound_pointers_darwin.c',
+    'src/watch/calls.c',
+    'src/watch/calls_busy.c',
+    'src/watch/calls_callers.c',
+    'src/watch/calls_loader_darwin.c',
+    'src/watch/calls_note.c',
+    'src/watch/calls_recipe.c',
+    'src/watch/calls_report.c',
+    'src/watch/calls_slow.c',
+    'src/watch/calls_table.c',
     'src/watch/clock_darwin.c',
     'src/watch/hang.c',
     'src/watch/hang_annealing.c',
@@ -122,6 +131,11 @@ Pod::Spec.new do |s|
     'src/watch/spool_recover.c',
     'src/watch/spool_room.c',
     'src/watch/spool_state.c',
+    'src/watch/thunk_aarch64.S',
+    'src/watch/thunk_arm.S',
+    'src/watch/thunk_i386.S',
+    'src/watch/thunk_x86_64.S',
+    'src/watch/thunks.c',
     # end: sources
   ]
   s.exclude_files = 'include/framewalk/{hang_glib,hang_uv,process,symbolicate,upload}.h' # as in include/module.modulemap
