@@ -139,7 +139,7 @@ static inline bool matches(const struct calls_table *table, const struct recipe 
 {
     const struct fw_frame *frame = calls_table_noted(table, recipe->noted)->frame + 1;
     const uint32_t words = recipe->words;
-    const uint32_t *at = recipe->at, *const end = at + words;
+    const uint32_t *at = recipe_at(recipe), *const end = at + words;
     for (; end - at >= 4; at += 4, frame += 4) /* one branch for four */
         if (differs(sp, at[0], frame[0].address) | differs(sp, at[1], frame[1].address) |
             differs(sp, at[2], frame[2].address) | differs(sp, at[3], frame[3].address))
