@@ -95,6 +95,8 @@ void calls_images_later(bool gone);
  * or returns `target`, and the work is to be done there. */
 uintptr_t calls_loader_call(enum calls_loader what, struct calls_saved *saved, uintptr_t target);
 
+/* A call that the hot path did not count: with its stack, or why not. Async-signal-safe. */
+void calls_count(struct fw_calls *calls, uint32_t name, struct calls_saved *saved);
 /* A call whose stack is not taken. Async-signal-safe, uses no vector register. */
 void calls_count_nested(uint32_t name);
 

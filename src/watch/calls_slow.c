@@ -123,7 +123,7 @@ static bool is_wanted(struct fw_calls *calls, uintptr_t return_address)
     return wanted;
 }
 
-static void count(struct fw_calls *calls, uint32_t name, struct calls_saved *saved)
+void calls_count(struct fw_calls *calls, uint32_t name, struct calls_saved *saved)
 {
     if (!calls_busy_enter()) {
         atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
@@ -149,7 +149,7 @@ uintptr_t calls_slow(struct calls_saved *saved)
         atomic_fetch_add(&inside, 1);
         struct fw_calls *calls = atomic_load(&calls_current);
         if (calls)
-            count(calls, name, saved);
+            calls_count(calls, name, saved);
         atomic_fetch_sub(&inside, 1);
     }
     return loader ? calls_loader_call(loader, saved, thunk->target) : thunk->target;
