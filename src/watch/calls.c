@@ -189,6 +189,10 @@ static struct fw_calls *make(const struct fw_calls_options *options)
     calls->write_seconds = options->write_seconds;
     calls->pid = getpid();
     set_names(calls, options, block + sizeof *calls);
+#if defined(__linux__)
+    if (readlink("/proc/self/exe", calls->program, sizeof calls->program - 1) < 0)
+        calls->program[0] = 0;
+#endif
     if (options->caller_count)
         calls->callers = image_filter_create(options->callers, options->caller_count);
     if ((options->caller_count && !calls->callers) ||

@@ -60,6 +60,7 @@ struct fw_calls {
     uint32_t frames;
     fw_calls_walk walk;
     struct image_filter *callers; /* NULL: all */
+    char program[512];            /* path of the executable, where the loader has none for it */
     /* Return addresses that were looked up: in images that are wanted, and that are not. */
     _Atomic uintptr_t wanted[CALLS_SITES], unwanted[CALLS_SITES];
     struct pointers *pointers;
@@ -117,7 +118,7 @@ void calls_note_prepare(void);
 void calls_note_thread(uintptr_t lo, uintptr_t hi);
 
 /* Whether the image of a return address is one of those asked for (calls_callers.c). */
-bool calls_caller_wanted(const struct image_filter *callers, uintptr_t return_address);
+bool calls_caller_wanted(const struct fw_calls *calls, uintptr_t return_address);
 
 /* Threads in the slow path (calls_slow.c). */
 bool calls_slow_drain(unsigned ms);

@@ -117,7 +117,7 @@ static bool is_wanted(struct fw_calls *calls, uintptr_t return_address)
         return true;
     if (atomic_load_explicit(&calls->unwanted[site], memory_order_relaxed) == return_address)
         return false;
-    const bool wanted = calls_caller_wanted(calls->callers, return_address);
+    const bool wanted = calls_caller_wanted(calls, return_address);
     atomic_store_explicit(wanted ? &calls->wanted[site] : &calls->unwanted[site], return_address,
                           memory_order_relaxed);
     return wanted;

@@ -18,6 +18,10 @@
 #include "framewalk/calls.h"
 #include "watch/calls_target.h"
 
+#ifndef STORM_US
+#define STORM_US 200 /* between two signals; an emulator needs more */
+#endif
+
 static struct fw_calls *start_with(struct fw_calls_options options, const char *const *names,
                                    size_t count)
 {
@@ -204,6 +208,15 @@ static void test_callers_of_other_images_are_counted_without_stack(void **state)
     assert_int_equal(api_of(calls, 0).calls, 12);
     assert_int_equal(api_of(calls, 0).counted, 7);
     assert_int_equal(totals_of(calls).counted, 7);
+    fw_calls_stop(calls);
+
+    static const char *const program[] = {"test_calls"}; /* for which the loader has no path */
+    calls = start_with((struct fw_calls_options){.callers = program, .caller_count = 1}, names, 1);
+    for (int i = 0; i < 5; i++)
+        target_plain(i);
+    plugin_calls(7);
+    assert_int_equal(api_of(calls, 0).calls, 12);
+    assert_int_equal(api_of(calls, 0).counted, 5);
     dlclose(plugin);
     fw_calls_stop(calls);
 }
@@ -278,9 +291,6 @@ static void test_threads_lose_no_call(void **state)
     fw_calls_stop(calls);
 }
 
-#ifndef STORM_US
-#define STORM_US 200 /* between two signals; an emulator needs more */
-#endif
 static volatile sig_atomic_t handled;
 
 static void on_signal(int number)
@@ -379,7 +389,8 @@ static void test_vfork_and_execve(void **state)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
-    assert_int_equal(api_of(calls, 0).calls, 5); /* the child has its parent's memory */
+    if (STORM_US < 10000) /* no emulator: the child has its parent's memory */
+        assert_int_equal(api_of(calls, 0).calls, 5);
     at_depth(0);
     assert_int_equal(api_of(calls, 1).calls, 1);
     fw_calls_stop(calls);
