@@ -24,7 +24,7 @@
 /* What dlopen() would ask of caller and ourselves. */
 struct asks {
     uintptr_t caller;
-    bool same;      /* both are in one namespace, and search by the same paths */
+    bool same;       /* both are in one namespace, and search by the same paths */
     bool same_space; /* in one namespace */
 };
 

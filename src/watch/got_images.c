@@ -181,13 +181,13 @@ uintptr_t got_address(const struct got_image *image, const ElfW(Sym) * symbol)
     const unsigned long arguments[3] = {sizeof arguments, getauxval(AT_HWCAP),
                                         getauxval(AT_HWCAP2)};
     uintptr_t (*resolver)(uint64_t, const unsigned long *) =
-        (uintptr_t(*)(uint64_t, const unsigned long *))value;
+        (uintptr_t (*)(uint64_t, const unsigned long *))value;
     return resolver(getauxval(AT_HWCAP) | 1ul << 62, arguments);
 #elif defined(__arm__)
-    uintptr_t (*resolver)(unsigned long) = (uintptr_t(*)(unsigned long))value;
+    uintptr_t (*resolver)(unsigned long) = (uintptr_t (*)(unsigned long))value;
     return resolver(getauxval(AT_HWCAP));
 #else
-    uintptr_t (*resolver)(void) = (uintptr_t(*)(void))value;
+    uintptr_t (*resolver)(void) = (uintptr_t (*)(void))value;
     return resolver();
 #endif
 }
@@ -261,8 +261,7 @@ static struct found find_all(const struct got_images *images, const struct got_i
     ElfW(Sym) symbol;
     for (size_t i = 0; i < images->count; i++) {
         const struct got_image *other = &images->image[i];
-        if (other->space != image->space ||
-            !got_find(other, name, strlen(name), version, &symbol))
+        if (other->space != image->space || !got_find(other, name, strlen(name), version, &symbol))
             continue;
         const uintptr_t at = other->bias + symbol.st_value;
         if (found.first == SIZE_MAX) {
@@ -308,8 +307,7 @@ uintptr_t got_bound_to(const struct got_images *images, const struct got_image *
         reach_all(images, root, global);
         const size_t last = last_global(images, global, image->space);
         const size_t own = (size_t)(image - images->image);
-        if (found.first > last ||
-            (own > last && is_rivalled(images, image, &found, name, version)))
+        if (found.first > last || (own > last && is_rivalled(images, image, &found, name, version)))
             return 0;
     }
     return got_find(&images->image[from], name, strlen(name), version, &symbol)
