@@ -2,6 +2,7 @@
  * Symbol maps of any bytes: open, look up, walk all rows, functions and calls. Opened as they are,
  * and then with the checksums made right, so that what lies behind them is reached as well.
  */
+#include "base/crc32c.h"
 #include "symmap/checksum.h"
 #include "symmap/format.h"
 #include "symmap/symmap.h"

@@ -27,6 +27,7 @@ enum {
     FWR_RECORD_HEAD = 12,
     FWR_MAX_PAYLOAD = 1 << 20, /* of one record: readers refuse larger ones, writers split */
     FWR_ID_BYTES = 16,
+    FWR_STACK_FRAMES = 512, /* of one stack; outer ones are cut, and the stack says so */
 };
 
 enum fwr_type {

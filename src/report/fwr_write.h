@@ -48,7 +48,9 @@ enum { /* table sizes; beyond them stacks are cut at their outer end and say so,
        FWR_IMAGES_MAX = 512,
        FWR_NODES_MAX = 16384,
        FWR_STACKS_MAX = 4096,
-       FWR_PENDING_MAX = 64 * 1024, /* bytes between two flushes; more flushes by itself */
+       FWR_SCRIPT_FRAMES_MAX = 2048, /* different ones */
+       FWR_SCRIPT_DEPTH = 256,       /* frames of one script; outer ones are left out */
+       FWR_PENDING_MAX = 64 * 1024,  /* bytes between two flushes; more flushes by itself */
 };
 
 struct fwr_writer;

@@ -259,5 +259,13 @@ void report_free(struct report *r)
     free(r->threads);
     free(r->frames);
     free(r->names);
+    free(r->samples);
+    free(r->apis);
+    free(r->calls);
+    free(r->scripts);
+    free(r->script_frames);
+    free(r->symbols);
+    free(r->keys);
+    free(r->totals);
     free(r);
 }

@@ -87,6 +87,7 @@ struct report_frame {
     uint32_t parent; /* tree: the frame in which this one stands, REPORT_NONE; else REPORT_NONE */
     uint8_t kind;    /* enum report_frame_kind */
     uint8_t space;   /* enum report_space */
+    uint8_t flags;   /* FW_FRAME_SIGNAL, FW_FRAME_ASYNC */
     bool has_address, has_offset;
     uint64_t address; /* in the process; pointer authentication bits are removed */
     uint64_t offset;  /* in the image */
@@ -112,6 +113,13 @@ struct report_thread {
     bool crashed;             /* or what else the report is about ("triggered", "attributed") */
     bool exception;           /* no thread: where the exception was thrown */
     bool repeats;             /* no thread: a summary of stacks that are there as well */
+    bool stack;               /* no thread: a stack that samples or calls of `report` point at */
+    bool main, watched;       /* Framewalk's reports */
+    char state;               /* as in struct fw_thread; 0: unknown */
+    uint8_t end;              /* fw_end: how the walk ended; 0: unknown or the root */
+    uint8_t unavailable;      /* fw_unavailable: why there are no frames */
+    uint32_t head;            /* frames before a gap of `omitted` ones */
+    uint64_t omitted;         /* frames left out of the middle; 0: none */
     uint32_t group;           /* process or job, counted from 0 */
     uint32_t first_frame, frame_count;
 };
@@ -120,6 +128,69 @@ struct report_info { /* NULL: unknown */
     const char *process, *pid, *path, *bundle, *version, *build;
     const char *os, *device, *arch, *date, *incident, *bug_type;
     const char *exception, *termination, *reason;
+};
+
+/* Framewalk's own reports (report/fwr.h): what they hold beside threads. Each different stack of
+ * samples and calls is one entry of threads[] with `stack` set, its frames innermost first. */
+struct report_hang {
+    bool present;
+    const char *watch;    /* name of the watched thread as such; NULL: none */
+    uint64_t thread_id;   /* of the watched thread */
+    uint32_t thread;      /* index in threads[]; REPORT_NONE: it is not among them */
+    uint64_t started_ms;  /* wall clock; 0: unknown */
+    uint64_t duration_ns; /* in all, or as far as is known (ending FWR_ENDING_NONE) */
+    uint64_t threshold_ns, severe_ns;
+    uint64_t unsampled_ns; /* of duration_ns: before the first sample */
+    uint64_t starved_ns;   /* of duration_ns: ready to run without a processor; 0: unknown */
+    uint64_t samples;      /* stacks taken in all */
+    uint8_t ending;        /* enum fwr_ending */
+    uint8_t veto;          /* fw_hang_veto */
+};
+
+struct report_sample {
+    uint32_t stack;     /* index in threads[]; REPORT_NONE: none was taken */
+    uint32_t count;     /* stacks taken in a row that were this one */
+    uint64_t at_ns;     /* of the first of them, since the turn began */
+    uint64_t weight_ns; /* of the turn's time that they stand for */
+};
+
+struct report_api {
+    const char *name;
+    uint64_t calls;    /* all, also those that are in no report_call */
+    uint32_t pointers; /* that led through the watch */
+    uint32_t inside;   /* images that define it, whose own calls are not seen */
+    bool found;        /* some image defines it */
+};
+
+struct report_call {
+    uint32_t api;   /* index in apis[] */
+    uint32_t stack; /* index in threads[]; frame 0 is in the caller. REPORT_NONE: no stack */
+    uint64_t thread_id, count;
+    uint64_t first_ms, last_ms; /* wall clock */
+};
+
+struct report_script { /* a stack of an interpreter */
+    uint64_t thread_id;
+    uint64_t at_ns;       /* as of a sample */
+    const char *language; /* "python" */
+    uint32_t first_frame, frame_count;
+};
+
+struct report_script_frame { /* innermost first; NULL and 0: unknown */
+    const char *function, *file;
+    uint32_t line;
+};
+
+struct report_symbol { /* code outside of images: [address, address + size) */
+    uint64_t address, size;
+    const char *name, *file;
+    uint32_t line;
+};
+
+struct report_pair {
+    const char *key;
+    const char *value; /* of keys; NULL for totals */
+    uint64_t number;   /* of totals */
 };
 
 struct report {
@@ -138,6 +209,10 @@ struct report {
     size_t name_count;
 
     /* Framewalk's reports; else empty. */
+    uint8_t about;           /* enum fwr_kind: what it is of */
+    uint64_t started_ms;     /* wall clock of what it is about, milliseconds since 1970 */
+    uint64_t process_age_ms; /* how long the process had run then */
+    const char *session;     /* of the process, 32 digits: the same in all its reports; or NULL */
     struct report_hang hang;
     struct report_sample *samples;
     size_t sample_count;

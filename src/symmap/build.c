@@ -3,6 +3,7 @@
  * threads and has one result whatever their number; the pieces go to places that only depend on
  * sizes.
  */
+#include "base/crc32c.h"
 #include "symmap/checksum.h"
 #include "symmap/encode.h"
 

@@ -11,9 +11,6 @@
 
 enum { CHECKSUM_PIECE = 4096 };
 
-/* Plain CRC-32C (Castagnoli, reflected, inverted before and after). */
-uint32_t crc32c(const void *data, size_t size);
-
 /* CRC-32C of each piece into sums[(size + 4095) / 4096], as bytes of the file. */
 void checksum_pieces(const void *data, size_t size, uint8_t *sums);
 

@@ -1,4 +1,5 @@
 /* Opens a symbol map: header, section directory, checksums, identity. See symmap.h, format.h. */
+#include "base/crc32c.h"
 #include "symmap/checksum.h"
 #include "symmap/map.h"
 

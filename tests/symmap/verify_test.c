@@ -14,6 +14,7 @@
 
 #include "object/codecs.h"
 #include "symbolicate/find.h"
+#include "base/crc32c.h"
 #include "symmap/checksum.h"
 #include "symmap/format.h"
 #include "symmap/rows.h"
