@@ -1,6 +1,6 @@
 /*
- * `framewalk push PATH... --to URL`: what <framewalk/upload.h> does in a program, at once and in the
- * foreground, and said to people.
+ * `framewalk push PATH... --to URL`: what <framewalk/upload.h> does in a program, at once and in
+ * the foreground, and said to people.
  *
  * A folder is handled as the background upload does: under its lock, each file removed when the
  * collector has it. Files that are named are somebody's own and stay.
@@ -26,7 +26,7 @@ struct push {
     struct progress progress;
     struct upload_list files; /* those named on the command line */
     uint64_t sent, duplicates, refused, left, done;
-    bool failed;     /* a request came to nothing: further paths are not tried */
+    bool failed;         /* a request came to nothing: further paths are not tried */
     enum cli_exit worst; /* of what has no part in the sums: paths that cannot be opened */
 };
 
@@ -70,8 +70,8 @@ static void told(void *context, const struct upload_item *item, const struct upl
     else if (!answer || why)
         cli_error("%s: %s", name, why);
     else
-        cli_error("%s: %s%s%s", name, verdict_text(answer->verdict),
-                  answer->reason[0] ? ": " : "", answer->reason);
+        cli_error("%s: %s%s%s", name, verdict_text(answer->verdict), answer->reason[0] ? ": " : "",
+                  answer->reason);
 }
 
 /* What to do about it, where that can be known. */

@@ -1,4 +1,5 @@
-/* The command line of `framewalk push`. framewalk-push(1) and the completions list the same options. */
+/* The command line of `framewalk push`. framewalk-push(1) and the completions list the same
+ * options. */
 #include "cli/push.h"
 
 #include "cli/cli.h"

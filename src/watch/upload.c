@@ -31,9 +31,9 @@ struct fw_upload {
     int wake[2], done[2]; /* pipes: a byte when stop is set, and when the thread is done */
     pid_t owner;          /* the process that has the thread */
     pthread_t thread;
-    pthread_mutex_t guard; /* of what follows */
-    bool left_alone; /* nobody waits for the thread: it frees this */
-    bool finished;   /* the thread has ended */
+    pthread_mutex_t guard;          /* of what follows */
+    bool left_alone;                /* nobody waits for the thread: it frees this */
+    bool finished;                  /* the thread has ended */
     struct fw_upload_totals totals; /* but for `waiting` */
 };
 
@@ -95,10 +95,8 @@ static bool sleep_until(struct fw_upload *u, uint64_t ms)
 static void *work(void *context)
 {
     struct fw_upload *u = context;
-    const struct upload_job job = {.settings = &u->settings,
-                                   .client = u->client,
-                                   .stop = &u->stop,
-                                   .ask_policy = true};
+    const struct upload_job job = {
+        .settings = &u->settings, .client = u->client, .stop = &u->stop, .ask_policy = true};
     uint64_t wait;
     do {
         struct upload_outcome outcome;
@@ -172,7 +170,7 @@ fw_error fw_upload_start(const struct fw_upload_options *options, struct fw_uplo
     if (!options || !upload)
         return upload_fail(why, FW_ERR_ARGUMENT, 0, "fw_upload_start: no options, or no result");
     *upload = NULL;
-    struct fw_upload *u;
+    struct fw_upload *u = NULL;
     fw_error error = make(options, &u, why);
     if (error)
         return error;

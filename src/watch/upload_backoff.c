@@ -1,14 +1,14 @@
 /*
- * When the next try is due: kept as one line in the folder, so it outlives the process and holds for
- * all that share the folder.
+ * When the next try is due: kept as one line in the folder, so it outlives the process and holds
+ * for all that share the folder.
  *
  *     framewalk-upload 1 SET WAIT FAILURES AUDIENCE\n       and spaces up to the fixed size
  *
- * SET is the wall clock in ms when the wait began, WAIT its length in ms, AUDIENCE a checksum of URL
- * and key in hexadecimal: another collector or a new key does not wait for the old one.
+ * SET is the wall clock in ms when the wait began, WAIT its length in ms, AUDIENCE a checksum of
+ * URL and key in hexadecimal: another collector or a new key does not wait for the old one.
  *
- * No wait is longer than UPLOAD_WAIT_MAX and the clock cannot make it longer: what is left is at most
- * WAIT, and a clock before SET begins the wait anew, once.
+ * No wait is longer than UPLOAD_WAIT_MAX and the clock cannot make it longer: what is left is at
+ * most WAIT, and a clock before SET begins the wait anew, once.
  */
 #include "watch/upload_internal.h"
 
@@ -21,8 +21,9 @@ static const uint64_t most_ms = UPLOAD_WAIT_MAX * UINT64_C(2000); /* Retry-After
 void upload_backoff_print(const struct upload_backoff *b, char text[UPLOAD_BACKOFF_TEXT])
 {
     char line[UPLOAD_BACKOFF_TEXT];
-    int size = snprintf(line, sizeof line, "framewalk-upload 1 %" PRIu64 " %" PRIu64 " %" PRIu32
-                        " %08" PRIx32, b->set_ms, b->wait_ms, b->failures, b->audience);
+    int size = snprintf(line, sizeof line,
+                        "framewalk-upload 1 %" PRIu64 " %" PRIu64 " %" PRIu32 " %08" PRIx32,
+                        b->set_ms, b->wait_ms, b->failures, b->audience);
     memset(text, ' ', UPLOAD_BACKOFF_TEXT);
     memcpy(text, line, (size_t)size);
     text[UPLOAD_BACKOFF_TEXT - 1] = '\n';
@@ -54,9 +55,9 @@ uint64_t upload_backoff_left(struct upload_backoff *b, uint64_t now_ms, bool *ch
 }
 
 /*
- * Between first_wait and first_wait doubled for each failure, evenly spread: programs that lost their
- * collector in the same moment do not come back in the same moment. What Retry-After says comes
- * first, spread by first_wait behind it.
+ * Between first_wait and first_wait doubled for each failure, evenly spread: programs that lost
+ * their collector in the same moment do not come back in the same moment. What Retry-After says
+ * comes first, spread by first_wait behind it.
  */
 void upload_backoff_fail(struct upload_backoff *b, const struct upload_settings *settings,
                          uint32_t retry_after_s, uint64_t now_ms, uint64_t random)

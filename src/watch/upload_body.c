@@ -1,6 +1,6 @@
 /*
- * The body of a request (docs/upload.md): each report behind a line `ID SIZE`, packed with gzip as a
- * whole when that makes it smaller.
+ * The body of a request (docs/upload.md): each report behind a line `ID SIZE`, packed with gzip as
+ * a whole when that makes it smaller.
  */
 #include "watch/upload_internal.h"
 

@@ -5,8 +5,8 @@
  * spoken, or http where the settings let it. Proxies are as libcurl finds them, but for the machine
  * itself, which needs none. An answer's body is read up to UPLOAD_ANSWER_MAX and no further.
  *
- * A request ends by itself: 20 seconds to connect, a minute without a byte, five minutes in all; and
- * at once when another thread calls upload_curl_abort.
+ * A request ends by itself: 20 seconds to connect, a minute without a byte, five minutes in all;
+ * and at once when another thread calls upload_curl_abort.
  */
 #include "watch/upload_curl.h"
 
@@ -71,8 +71,7 @@ static bool set_fixed(const struct upload_curl_client *c)
         curl->easy_setopt(c->easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
         curl->easy_setopt(c->easy, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
         curl->easy_setopt(c->easy, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
-        curl->easy_setopt(c->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) ==
-            CURLE_OK &&
+        curl->easy_setopt(c->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) == CURLE_OK &&
         curl->easy_setopt(c->easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE) == CURLE_OK &&
         curl->easy_setopt(c->easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
         curl->easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, take_bytes) == CURLE_OK;

@@ -3,8 +3,8 @@
  *
  * `upload.state` is locked with flock while somebody sends, and holds when the next try is due
  * (upload_backoff.c). The system releases the lock of a process that ends, however it ends. A child
- * made by fork has the parent's descriptors; it closes those of locks at once, so that it cannot hold
- * one on after the parent's end.
+ * made by fork has the parent's descriptors; it closes those of locks at once, so that it cannot
+ * hold one on after the parent's end.
  *
  * Files may vanish at any time (limits of the folder), and what is in them is hostile: they are
  * opened without following links, and only whole records of a Framewalk report are taken.
@@ -29,7 +29,9 @@ static const char suffix[] = ".fwr";
 
 /* --- locks that are held --- */
 
-enum { HELD_MAX = 16 }; /* at the same time in one process; further ones are not closed in children */
+enum {
+    HELD_MAX = 16
+}; /* at the same time in one process; further ones are not closed in children */
 
 static pthread_mutex_t held_guard = PTHREAD_MUTEX_INITIALIZER;
 static int held[HELD_MAX]; /* descriptors + 1; 0: free */
@@ -144,8 +146,8 @@ void upload_folder_read(const struct upload_folder *folder, struct upload_backof
     upload_backoff_parse(text, size > 0 ? (size_t)size : 0, backoff);
 }
 
-/* On a full disk the state may be lost: then the next process tries earlier than it should. The bytes
- * are overwritten in place, so only the first time needs room. */
+/* On a full disk the state may be lost: then the next process tries earlier than it should. The
+ * bytes are overwritten in place, so only the first time needs room. */
 void upload_folder_write(const struct upload_folder *folder, const struct upload_backoff *backoff)
 {
     char text[UPLOAD_BACKOFF_TEXT];

@@ -9,8 +9,8 @@
  *     send        a list of reports in batches, each file removed as its verdict says
  *     curl        one request over libcurl
  *
- * The protocol is docs/upload.md. Everything that comes from the collector, from the folder and from
- * the state file is hostile.
+ * The protocol is docs/upload.md. Everything that comes from the collector, from the folder and
+ * from the state file is hostile.
  */
 #ifndef WATCH_UPLOAD_INTERNAL_H
 #define WATCH_UPLOAD_INTERNAL_H
@@ -56,7 +56,8 @@ struct upload_backoff {
     uint32_t audience;
 };
 enum { UPLOAD_BACKOFF_TEXT = 96 };
-/* Always writes UPLOAD_BACKOFF_TEXT bytes, so that a shorter state leaves nothing of a longer one. */
+/* Always writes UPLOAD_BACKOFF_TEXT bytes, so that a shorter state leaves nothing of a longer one.
+ */
 void upload_backoff_print(const struct upload_backoff *backoff, char text[UPLOAD_BACKOFF_TEXT]);
 /* What cannot be read, or waits longer than anything may, is no wait. */
 void upload_backoff_parse(const char *text, size_t size, struct upload_backoff *backoff);
@@ -127,17 +128,18 @@ struct upload_answer {
     enum upload_verdict verdict;
     char reason[UPLOAD_MESSAGE]; /* printable ASCII */
 };
-/* One answer for each id. Lines about other ids are passed over; two that differ are UPLOAD_RETRY. */
+/* One answer for each id. Lines about other ids are passed over; two that differ are UPLOAD_RETRY.
+ */
 void upload_answer_parse(const char *text, size_t size, const char (*ids)[UPLOAD_ID_SIZE],
                          size_t count, struct upload_answer *answers);
 
 /* --- send --- */
 
 enum upload_end {
-    UPLOAD_DONE = 0,   /* every report of the list has its verdict */
-    UPLOAD_LATER_ASKED,/* the policy, or the caller's wish to stop */
-    UPLOAD_FAILED,     /* not reached, or no answer that can be used */
-    UPLOAD_KEY,        /* 401, 403 */
+    UPLOAD_DONE = 0,    /* every report of the list has its verdict */
+    UPLOAD_LATER_ASKED, /* the policy, or the caller's wish to stop */
+    UPLOAD_FAILED,      /* not reached, or no answer that can be used */
+    UPLOAD_KEY,         /* 401, 403 */
 };
 struct upload_outcome {
     enum upload_end end;
@@ -163,9 +165,9 @@ struct upload_job {
 void upload_send(const struct upload_job *job, struct upload_list *list,
                  struct upload_outcome *outcome);
 
-/* A whole pass over a folder: lock, list, send, and the next try's time written down. Before that is
- * due (`forced`: whatever it is) nothing is sent, and *wait_ms says how long. FW_ERR_TIMEOUT: another
- * process is at it. */
+/* A whole pass over a folder: lock, list, send, and the next try's time written down. Before that
+ * is due (`forced`: whatever it is) nothing is sent, and *wait_ms says how long. FW_ERR_TIMEOUT:
+ * another process is at it. */
 fw_error upload_pass(const struct upload_job *job, const char *folder, bool forced,
                      struct upload_outcome *outcome, uint64_t *wait_ms, struct fw_failure *why);
 /* Forced, and waits ten seconds for another process to finish. */

@@ -30,8 +30,8 @@ static uint64_t random_number(void)
     return number;
 }
 
-/* After a failure the next try waits; where something was taken meanwhile, as after a first failure.
- * A key that is not accepted waits as long as any. */
+/* After a failure the next try waits; where something was taken meanwhile, as after a first
+ * failure. A key that is not accepted waits as long as any. */
 static void settle(const struct upload_job *job, const struct upload_outcome *outcome,
                    const struct upload_folder *folder, struct upload_backoff *backoff)
 {

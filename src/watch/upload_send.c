@@ -1,9 +1,9 @@
 /*
  * Sends a list of reports in batches and does with each what the collector says of it.
  *
- * The invariant: a file is removed only after its id has been read in a whole answer with status 2xx
- * as accepted, duplicate or refused; or when there is no report in it; or when it alone is too large
- * for the collector. Whatever else happens, it stays, and sending it again is harmless.
+ * The invariant: a file is removed only after its id has been read in a whole answer with status
+ * 2xx as accepted, duplicate or refused; or when there is no report in it; or when it alone is too
+ * large for the collector. Whatever else happens, it stays, and sending it again is harmless.
  *
  *     2xx          the answer's lines decide; what is not named stays
  *     401, 403     the key: nothing further is sent
@@ -24,9 +24,9 @@ struct run {
     const struct upload_job *job;
     struct upload_list *list;
     struct upload_outcome *out;
-    size_t next;       /* first item that no request held yet */
-    size_t most;       /* reports in a request */
-    uint32_t alone;    /* reports that failed by themselves, in a row */
+    size_t next;    /* first item that no request held yet */
+    size_t most;    /* reports in a request */
+    uint32_t alone; /* reports that failed by themselves, in a row */
     bool ended;
     struct upload_item *batch[UPLOAD_BATCH_MAX];
     struct upload_answer answers[UPLOAD_BATCH_MAX];
@@ -185,9 +185,8 @@ static const char *meaning(const struct fw_upload_response *response)
 {
     unsigned status = response->status;
     if (status >= 200 && status < 300)
-        return response->body_size > UPLOAD_ANSWER_MAX
-                   ? "the answer is longer than any collector's"
-                   : "the answer takes none of the reports";
+        return response->body_size > UPLOAD_ANSWER_MAX ? "the answer is longer than any collector's"
+                                                       : "the answer takes none of the reports";
     switch (status) {
     case 404:
     case 405: return "no collector is at this URL";

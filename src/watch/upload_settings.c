@@ -2,12 +2,12 @@
  * What the caller of an upload wants, checked before anything is sent.
  *
  * The key never appears in a message. A URL with a user or password in it is refused, for URLs do.
- * Of URLs only a plain form is let through, so that no other reader of it (libcurl, a proxy) can see
- * another host in it than is checked here.
+ * Of URLs only a plain form is let through, so that no other reader of it (libcurl, a proxy) can
+ * see another host in it than is checked here.
  */
 #include "watch/upload_internal.h"
 
-#include "report/fwr_write.h"
+#include "base/crc32c.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -129,7 +129,8 @@ static const char *split_url(const char *url, struct url *parts)
     }
     if (host_end == host || host_end > end)
         return "it names no host";
-    if (host_end != end && (*host_end != ':' || !is_port(host_end + 1, (size_t)(end - host_end - 1))))
+    if (host_end != end &&
+        (*host_end != ':' || !is_port(host_end + 1, (size_t)(end - host_end - 1))))
         return "its host or port is none";
     parts->host = host;
     parts->host_size = (size_t)(host_end - host);
@@ -163,9 +164,9 @@ static fw_error take_url(struct upload_settings *s, const char *given, struct fw
         return upload_fail(why, FW_ERR_ARGUMENT, 0, "the collector's URL: %s", wrong);
     s->loopback = is_loopback(&parts);
     if (!parts.https && !s->loopback && !s->options.plain_http)
-        return upload_fail(why, FW_ERR_ARGUMENT, 0,
-                           "%.150s: http:// would send reports and key for all to read; use https://",
-                           given);
+        return upload_fail(
+            why, FW_ERR_ARGUMENT, 0,
+            "%.150s: http:// would send reports and key for all to read; use https://", given);
     size_t size = strlen(given);
     while (size && given[size - 1] == '/')
         size--;
@@ -272,7 +273,8 @@ static fw_error fill(struct upload_settings *s, const struct fw_upload_options *
     bool sized = take_options(given, o);
     const char *folder = o->folder, *url = o->url, *key = o->key, *key_file = o->key_file,
                *ca_file = o->ca_file;
-    o->folder = o->url = o->key = o->key_file = o->ca_file = NULL; /* the caller's: not to be freed */
+    o->folder = o->url = o->key = o->key_file = o->ca_file =
+        NULL; /* the caller's: not to be freed */
     if (!sized)
         return upload_fail(why, FW_ERR_ARGUMENT, 0,
                            "fw_upload_options: its size or reserved fields are not as documented");
@@ -297,9 +299,9 @@ static fw_error fill(struct upload_settings *s, const struct fw_upload_options *
         error = take_key_file(s, key_file, why);
     if (error)
         return error;
-    s->audience = fwr_crc(0, s->target, strlen(s->target));
+    s->audience = crc32c_more(0, s->target, strlen(s->target));
     if (s->authorization)
-        s->audience = fwr_crc(s->audience, s->authorization, strlen(s->authorization));
+        s->audience = crc32c_more(s->audience, s->authorization, strlen(s->authorization));
     return FW_OK;
 }
 
