@@ -151,9 +151,12 @@ void upload_folder_read(const struct upload_folder *folder, struct upload_backof
 void upload_folder_write(const struct upload_folder *folder, const struct upload_backoff *backoff)
 {
     char text[UPLOAD_BACKOFF_TEXT];
+    struct stat about;
     upload_backoff_print(backoff, text);
-    ssize_t size = pwrite(folder->state, text, sizeof text, 0);
-    if (size > 0 && size < (ssize_t)sizeof text && ftruncate(folder->state, 0) != 0)
+    bool good = pwrite(folder->state, text, sizeof text, 0) == (ssize_t)sizeof text;
+    if (good && fstat(folder->state, &about) == 0 && about.st_size > (off_t)sizeof text)
+        good = ftruncate(folder->state, sizeof text) == 0; /* somebody else's bytes */
+    if (!good && ftruncate(folder->state, 0) != 0)
         return; /* a torn line is read as none anyway */
 }
 
