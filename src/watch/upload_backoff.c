@@ -16,32 +16,55 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char name[] = "framewalk-upload 1";
 static const uint64_t most_ms = UPLOAD_WAIT_MAX * UINT64_C(2000); /* Retry-After, and its spread */
 
 void upload_backoff_print(const struct upload_backoff *b, char text[UPLOAD_BACKOFF_TEXT])
 {
     char line[UPLOAD_BACKOFF_TEXT];
-    int size = snprintf(line, sizeof line,
-                        "framewalk-upload 1 %" PRIu64 " %" PRIu64 " %" PRIu32 " %08" PRIx32,
-                        b->set_ms, b->wait_ms, b->failures, b->audience);
+    int size = snprintf(line, sizeof line, "%s %" PRIu64 " %" PRIu64 " %" PRIu32 " %08" PRIx32,
+                        name, b->set_ms, b->wait_ms, b->failures, b->audience);
     memset(text, ' ', UPLOAD_BACKOFF_TEXT);
     memcpy(text, line, (size_t)size);
     text[UPLOAD_BACKOFF_TEXT - 1] = '\n';
 }
 
+/* A space and a number of at most `most`. */
+static bool take_number(const char **at, unsigned base, uint64_t most, uint64_t *number)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *c = *at, *digit;
+    if (*c++ != ' ')
+        return false;
+    const char *first = c;
+    for (*number = 0; *c && (digit = memchr(digits, *c, base)) != NULL; c++) {
+        uint64_t value = (uint64_t)(digit - digits);
+        if (*number > (most - value) / base)
+            return false;
+        *number = *number * base + value;
+    }
+    *at = c;
+    return c > first;
+}
+
 void upload_backoff_parse(const char *text, size_t size, struct upload_backoff *b)
 {
-    char line[UPLOAD_BACKOFF_TEXT] = "", end = 0;
+    char line[UPLOAD_BACKOFF_TEXT] = "";
+    uint64_t failures, audience;
+    struct upload_backoff read;
     *b = (struct upload_backoff){0};
-    if (size != UPLOAD_BACKOFF_TEXT || text[size - 1] != '\n')
+    if (size != UPLOAD_BACKOFF_TEXT || text[size - 1] != '\n' ||
+        memcmp(text, name, sizeof name - 1) != 0)
         return;
     memcpy(line, text, size - 1);
-    struct upload_backoff read;
-    /* Widths keep numbers from overflowing. */
-    if (sscanf(line, "framewalk-upload 1 %18" SCNu64 " %18" SCNu64 " %9" SCNu32 " %8" SCNx32 " %c",
-               &read.set_ms, &read.wait_ms, &read.failures, &read.audience, &end) != 4 ||
-        read.wait_ms > most_ms)
+    const char *at = line + sizeof name - 1;
+    if (!take_number(&at, 10, UINT64_MAX / 2, &read.set_ms) ||
+        !take_number(&at, 10, most_ms, &read.wait_ms) ||
+        !take_number(&at, 10, UINT32_MAX, &failures) ||
+        !take_number(&at, 16, UINT32_MAX, &audience) || at[strspn(at, " ")] != '\0')
         return;
+    read.failures = (uint32_t)failures;
+    read.audience = (uint32_t)audience;
     *b = read;
 }
 
