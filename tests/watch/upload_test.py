@@ -163,6 +163,7 @@ class UploadTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.base = tempfile.mkdtemp(prefix="upload-test.")
+        os.chmod(cls.base, 0o755)
         cls.cert, cls.other = cls.certificate("good", "localhost"), cls.certificate("other", "example.org")
 
     @classmethod
@@ -191,19 +192,21 @@ class UploadTest(unittest.TestCase):
         self.addCleanup(server.close)
         return server
 
-    def run_program(self, *command):
+    def run_program(self, *command, user=None):
+        """`user`: as this one, when root runs the tests, for whom nothing is read-only."""
         env = {k: v for k, v in os.environ.items() if "proxy" not in k.lower()}
-        return subprocess.run(command, capture_output=True, text=True, timeout=MOST, env=env)
+        return subprocess.run(command, capture_output=True, text=True, timeout=MOST, env=env,
+                              user=user if os.geteuid() == 0 else None)
 
     def make(self, count=3, size=2000, folder=None):
         out = self.run_program(DRIVER, "make", folder or self.folder, str(count), str(size))
         self.assertEqual(out.returncode, 0, out.stderr)
         return out.stdout.split()
 
-    def now(self, url=None, **options):
+    def now(self, url=None, user=None, **options):
         options = {"key": KEY, "ca_file": self.cert[0], **options}
         words = ["%s=%s" % item for item in options.items() if item[1] is not None]
-        out = self.run_program(DRIVER, "now", self.folder, url or self.server.url, *words)
+        out = self.run_program(DRIVER, "now", self.folder, url or self.server.url, *words, user=user)
         self.assertEqual(out.returncode, 0, out.stderr)
         self.assertNotIn(KEY, out.stdout + out.stderr)
         first, message, why = out.stdout.split("\n")[:3]
@@ -459,10 +462,19 @@ class UploadTest(unittest.TestCase):
 
     def test_read_only_folder(self):
         ids = self.make(1)
-        if os.geteuid() == 0:
-            self.skipTest("nothing is read-only for root")
-        os.chmod(self.folder, 0o500)
-        self.assert_stays(ids, self.now())
+        os.chmod(os.path.join(self.folder, ids[0] + ".fwr"), 0o644)
+        os.chmod(self.folder, 0o555)
+        self.assert_stays(ids, self.now(user=65534))
+        self.assertEqual(self.server.requests, [])
+        # With a state from before all can be done but the file's removal.
+        state = os.path.join(self.folder, "upload.state")
+        open(state, "w").close()
+        os.chmod(state, 0o666)
+        for turn in range(1, 4):
+            totals = self.now(user=65534)
+            self.assert_stays(ids, totals, "could not be removed")
+            self.assertEqual(self.state()["failures"], turn)  # the wait grows
+        self.assertEqual(self.server.times[ids[0]], 3)
         os.chmod(self.folder, 0o700)
 
     def test_full_disk(self):
