@@ -20,12 +20,14 @@ typedef bool fwr_sink(void *context, const void *bytes, size_t size);
 
 struct fwr_image {
     uint64_t key;      /* tells images of this process apart: its load address. Not written */
-    uint64_t base;     /* runtime address that offsets count from. Not written */
+    uint64_t base;     /* runtime address that offsets count from. Not written. ELF: the load bias,
+                          so that offsets are addresses as the image is linked; Mach-O: its header */
     uint64_t size;     /* bytes of address space; 0 unknown */
     const uint8_t *id; /* build id or UUID */
     uint32_t id_size;
     const char *path; /* written with home folders as "~" */
     const char *arch; /* "x86_64", "arm64", ... */
+    bool from_header; /* Mach-O: offsets count from the header */
 };
 /* The image that holds `address`; false when none does. What it points to may change with the next
  * call. */
@@ -150,7 +152,9 @@ struct fwr_state {
     uint8_t kind; /* enum fwr_kind */
     uint8_t id[FWR_ID_BYTES], session[FWR_ID_BYTES];
     uint64_t started_ms;
+    uint8_t ending;       /* enum fwr_ending, of the last FWR_HANG_END */
     uint64_t duration_ns; /* of the hang as far as is known */
+    uint64_t severe_ns;   /* of FWR_HANG: from which duration on it is severe */
     uint64_t whole;       /* bytes up to the end of the last whole record */
 };
 typedef long fwr_read(void *context, uint64_t offset, void *bytes, size_t size);

@@ -7,3 +7,8 @@ endforeach()
 fw_alloc_test(report_memory report/memory_test.c report/support.c)
 target_link_libraries(test_report_memory PRIVATE framewalk_symbols_core)
 target_compile_definitions(test_report_memory PRIVATE FW_REPORT_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
+foreach(name IN ITEMS write)
+  fw_symbols_test(report_fwr_${name} report/fwr_${name}_test.c report/fwr_support.c report/support.c)
+  target_compile_definitions(test_report_fwr_${name} PRIVATE
+    FW_REPORT_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
+endforeach()
