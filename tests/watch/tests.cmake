@@ -36,7 +36,7 @@ add_dependencies(test_locate locate_module)
 
 # Upload: its parts with a transport of our own, and the library and the command with a real server.
 if(TARGET framewalk_upload_core)
-  fw_test(upload watch/upload_test.c watch/upload_reports.c)
+  fw_spool_test(upload watch/upload_test.c watch/upload_reports.c)
   target_link_libraries(test_upload PRIVATE framewalk_upload_core)
   set_tests_properties(upload PROPERTIES LABELS concurrency)
 

@@ -609,6 +609,7 @@ class UploadTest(unittest.TestCase):
         for code, words, how in (
             (2, [], {}), (2, ["--no-such", self.folder], {}), (2, [self.folder], {"url": "ftp://localhost"}),
             (2, [self.folder], {"url": "https://me:" + KEY + "@localhost"}), (2, [self.folder], {"url": "http://example.org"}),
+            (2, [self.folder, "--ca-file", "/nowhere"], {"ca": False}),
             (4, [self.folder], {"key": "wrong"}), (4, [self.folder], {"key": None}), (1, [self.folder], {"ca": False}),
             (5, ["/nowhere"], {}), (5, [file], {}), (8, [self.folder, "/nowhere"], {}), (0, [self.folder], {}),
         ):
