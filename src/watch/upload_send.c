@@ -57,7 +57,7 @@ static bool may_go_on(struct run *r)
 
 /* --- reading --- */
 
-/* What a file that was not sent means; false: it has gone, and was nobody's failure. */
+/* A file that cannot be sent. */
 static void skip_item(struct run *r, struct upload_item *item, fw_error error)
 {
     switch (error) {

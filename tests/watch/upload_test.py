@@ -350,6 +350,40 @@ class UploadTest(unittest.TestCase):
         self.assertEqual(self.now()["sent"], 20)
         self.assertEqual(set(self.server.reports), set(ids))
 
+    def test_nginx_in_front(self):
+        """A real server on the way: TLS, its own 413, and 502 while the collector is down."""
+        nginx = shutil.which("nginx") or (os.path.exists("/usr/sbin/nginx") and "/usr/sbin/nginx")
+        if not nginx:
+            self.skipTest("nginx is not installed")
+        ids = self.make(30, 3000)
+        plain = self.collector(None)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        work = tempfile.mkdtemp(dir=self.base)
+        temporary = "".join("%s_temp_path %s/%s;" % (n, work, n) for n in
+                            ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        with open(os.path.join(work, "nginx.conf"), "w") as f:
+            f.write("daemon off; master_process off; pid %s/pid; error_log %s/error.log; events {} http { access_log off;"
+                    " %s client_max_body_size 10k; server { listen 127.0.0.1:%d ssl; ssl_certificate %s;"
+                    " ssl_certificate_key %s; location / { proxy_pass http://127.0.0.1:%d; } } }"
+                    % (work, work, temporary, port, *self.cert, plain.server_port))
+        process = subprocess.Popen([nginx, "-p", work, "-e", work + "/start.log", "-c", work + "/nginx.conf"],
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        url = "https://localhost:%d" % port
+        def answers():
+            with contextlib.suppress(OSError):
+                return socket.create_connection(("127.0.0.1", port)).close() or True
+        self.wait_for(lambda: process.poll() is not None or answers())
+        totals = self.now(url, batch=10, uncompressed=1)
+        self.assertEqual((totals["sent"], set(plain.reports)), (30, set(ids)), totals)
+        self.assertGreater(totals["requests"], 3)  # it refused some
+        more = self.make(2, 500)
+        plain.close()
+        self.assert_stays(more, self.now(url), "502")
+
     def test_413_for_one(self):
         ids = self.make(5)
         self.server.always = lambda h, body: ids[2].encode() in body and (h.reply(413) or True)
