@@ -220,11 +220,14 @@ static enum v5_found was_found(void *context, const struct report *r, uint32_t i
     return job->images[image].file.source ? V5_FOUND : V5_NOT_FOUND;
 }
 
-/* The same report with names; of a request the answer to it. */
+/* The same report with names; of a request the answer to it; of what is no text, text for people.
+ */
 static fw_error write_same(struct job *job, struct report_bytes *out)
 {
     if (job->report->kind == REPORT_V5)
         return v5_write_answer(job->report, resolve, was_found, job, out);
+    if (job->report->kind == REPORT_FRAMEWALK)
+        return report_to_text(job->report, resolve, job, out);
     return report_write(job->report, resolve, job, out);
 }
 

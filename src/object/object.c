@@ -6,6 +6,7 @@
  * refuses everything but regular files, so a FIFO or device planted under a debug path cannot block
  * the caller.
  */
+#include "base/os_error.h"
 #include "object/fat.h"
 #include "object/object_internal.h"
 
@@ -34,17 +35,6 @@ fw_error object_fail(struct fw_failure *why, fw_error code, int os_error, uint64
     return code;
 }
 
-/* strerror_r comes in two kinds: glibc's returns the text, that of POSIX.1-2008 fills the buffer.
- */
-static const char *error_text(int number, char *text, size_t size)
-{
-#ifdef __GLIBC__
-    return strerror_r(number, text, size);
-#else
-    return strerror_r(number, text, size) == 0 ? text : "unknown error";
-#endif
-}
-
 fw_error object_fail_system(struct fw_failure *why, const char *label, const char *what, int number)
 {
     fw_error code = FW_ERR_SYSTEM;
@@ -57,7 +47,7 @@ fw_error object_fail_system(struct fw_failure *why, const char *label, const cha
     default: break;
     }
     char text[64];
-    const char *message = error_text(number, text, sizeof text);
+    const char *message = os_error_text(number, text, sizeof text);
     return object_fail(why, code, number, 0, label, "%s: %s", what, message);
 }
 

@@ -30,6 +30,21 @@ const struct unwind_image *self_images_find(void *context, uint64_t address);
 /* walk_space.is_code: executable memory outside of images (JIT). Async-signal-safe. */
 bool self_images_is_code(void *context, uint64_t address);
 
+#if !defined(__APPLE__)
+/* What an image is called and how it is told from others of that name. */
+struct self_identity {
+    uintptr_t lo, hi, bias; /* lowest address, end, and what its link-time addresses are moved by */
+    uint8_t build_id[64];
+    uint32_t build_id_size; /* 0: none */
+    char path[512]; /* as the loader has it; "" for the executable, "[vdso]" for the kernel's own */
+};
+
+/* Of the image around `address`, which some other thread may unload meanwhile: it is then not
+ * found, or with less of its path and id. No lock of the loader, no allocation;
+ * async-signal-safe. */
+bool self_image_identify(uint64_t address, struct self_identity *identity);
+#endif
+
 /* Reads the loader's list again, and calls `changed` when images were loaded or unloaded since the
  * last time. Several callers wait for each other: whoever returns sees what was loaded when it
  * called, and `changed` has returned.

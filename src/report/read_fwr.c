@@ -98,6 +98,8 @@ static void read_about(struct fwr_reading *f, struct reader payload)
     }
     if (payload.failed)
         fwr_nonsense(f, "what it is about cannot be read");
+    else if (!r->info.incident && !f->b->error)
+        fwr_nonsense(f, "the report has no id");
 }
 
 static void read_key(struct fwr_reading *f, struct reader message)
@@ -322,6 +324,7 @@ void read_fwr(struct report_build *b)
     f->b = b;
     f->report = b->report;
     read_records(f);
+    fwr_read_count_samples(f);
     if (!b->error)
         fill_info(f);
     if (!b->error)

@@ -29,10 +29,12 @@ bool spool_finish(struct spool_report *report);
 void spool_discard(struct spool_report *report);
 
 /* fwr_locate for this process: images by address, without the loader's lock (watch/locate_*.c).
- * `context` is a struct locate. */
+ * `context` is a struct locate. On ELF `base` is the load bias, so that offsets are link-time
+ * addresses. */
 struct locate {
     uint8_t id[64];
     char path[512];
+    const char *program; /* path of the executable, which the loader has no name for (Linux) */
 };
 bool watch_locate(void *context, uint64_t address, struct fwr_image *image);
 

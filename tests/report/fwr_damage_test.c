@@ -98,6 +98,10 @@ static void tail_behind_every_prefix(void **state)
                                          : s.has_hang_end ? FWR_RECOVERED
                                                           : FWR_KILLED);
         assert_int_equal(after.ending, r->hang.ending);
+        uint64_t samples = 0;
+        for (size_t i = 0; i < r->sample_count; i++)
+            samples += r->samples[i].count;
+        assert_int_equal(r->hang.samples, samples);
         assert_int_equal(after.duration_ns, s.duration_ns);
         report_free(r);
         fwr_file_free(&repaired);
@@ -286,6 +290,25 @@ static void unknown_records_and_fields(void **state)
     assert_int_equal(r->total_count, 1);
     assert_string_equal(r->totals[0].key, "known");
     assert_int_equal(r->totals[0].number, 42);
+    report_free(r);
+    fwr_file_free(&file);
+}
+
+/* Somebody's beginning without an id: no report, for the survey and for the reader. */
+static void no_id(void **state)
+{
+    struct fwr_file file = {0};
+    uint8_t bytes[64];
+    (void)state;
+    fwr_file_sink(&file, FWR_MAGIC, FWR_MAGIC_SIZE);
+    struct wire w = wire_into(bytes, sizeof bytes);
+    wire_bytes(&w, ABOUT_ID, "too short", 9);
+    wire_uint(&w, ABOUT_KIND, FWR_KIND_HANG);
+    put_record(&file, FWR_ABOUT, &w);
+    struct fwr_state s = survey(file.data, file.size);
+    assert_true(!s.is_report && s.whole == 0);
+    struct report *r = end_and_read(&file);
+    assert_non_null(strstr(r->note, "the report has no id"));
     report_free(r);
     fwr_file_free(&file);
 }
@@ -499,12 +522,19 @@ static void too_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_prefix),      cmocka_unit_test(tail_behind_every_prefix),
-        cmocka_unit_test(every_flipped_bit), cmocka_unit_test(tails),
-        cmocka_unit_test(hole_of_zeros),     cmocka_unit_test(bytes_behind_the_end),
-        cmocka_unit_test(reading),           cmocka_unit_test(unknown_records_and_fields),
-        cmocka_unit_test(repeated_records),  cmocka_unit_test(senseless_stacks),
-        cmocka_unit_test(other_spellings),   cmocka_unit_test(tree_that_explodes),
+        cmocka_unit_test(every_prefix),
+        cmocka_unit_test(tail_behind_every_prefix),
+        cmocka_unit_test(every_flipped_bit),
+        cmocka_unit_test(tails),
+        cmocka_unit_test(hole_of_zeros),
+        cmocka_unit_test(bytes_behind_the_end),
+        cmocka_unit_test(reading),
+        cmocka_unit_test(unknown_records_and_fields),
+        cmocka_unit_test(no_id),
+        cmocka_unit_test(repeated_records),
+        cmocka_unit_test(senseless_stacks),
+        cmocka_unit_test(other_spellings),
+        cmocka_unit_test(tree_that_explodes),
         cmocka_unit_test(too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/linux/loaded_image.h"
 #include "os/linux/self_eh_frame.h"
 #include "os/self_maps.h"
 
@@ -91,17 +92,10 @@ static void self_image_describe(uintptr_t bias, const void *headers, size_t coun
  * its table's turn came again. */
 enum { MAX_IMAGES = 512, FIRST_PAGE = 4096 };
 
-struct known_image {
-    uintptr_t lo, hi, bias;
-    const void *phdrs;
-    size_t phdr_count;
-    struct self_section eh_frame; /* where no program header leads to it */
-};
-
 struct image_table {
     unsigned version; /* odd while it is written */
     size_t count;
-    struct known_image image[MAX_IMAGES];
+    struct loaded_image image[MAX_IMAGES];
 };
 
 static struct image_table tables[2];
@@ -135,10 +129,11 @@ static int collect(struct dl_phdr_info *info, size_t size, void *context)
     c->changed = true;
     if (c->table->count == MAX_IMAGES)
         return 1;
-    struct known_image known = {.lo = UINTPTR_MAX,
-                                .bias = info->dlpi_addr,
-                                .phdrs = info->dlpi_phdr,
-                                .phdr_count = info->dlpi_phnum};
+    struct loaded_image known = {.lo = UINTPTR_MAX,
+                                 .bias = info->dlpi_addr,
+                                 .phdrs = info->dlpi_phdr,
+                                 .phdr_count = info->dlpi_phnum,
+                                 .name = info->dlpi_name};
     bool has_table = false;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -195,7 +190,7 @@ void self_images_refresh(void (*changed)(void))
 }
 
 static bool table_find(const struct image_table *table, uintptr_t address,
-                       struct known_image *found)
+                       struct loaded_image *found)
 {
     const size_t count = table->count < MAX_IMAGES ? table->count : MAX_IMAGES;
     for (size_t i = 0; i < count; i++)
@@ -206,7 +201,7 @@ static bool table_find(const struct image_table *table, uintptr_t address,
     return false;
 }
 
-static bool known_find(uintptr_t address, struct known_image *found)
+static bool known_find(uintptr_t address, struct loaded_image *found)
 {
     for (;;) {
         struct image_table *table = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
@@ -224,7 +219,7 @@ static bool known_find(uintptr_t address, struct known_image *found)
 /* What the loader says now; the rest comes from the image's ELF header, or, where that or its
  * program headers are not mapped in front (glibc gives static programs from their code on; some
  * tools move the program headers to the end of the file), from the table. */
-static bool loader_find(uintptr_t address, struct known_image *found)
+static bool loader_find(uintptr_t address, struct loaded_image *found)
 {
     struct dl_find_object object;
     if (_dl_find_object((void *)address, &object) != 0)
@@ -235,20 +230,21 @@ static bool loader_find(uintptr_t address, struct known_image *found)
         header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > FIRST_PAGE ||
         header->e_phnum > (FIRST_PAGE - header->e_phoff) / sizeof(ElfW(Phdr)))
         return known_find(address, found) && found->bias == bias;
-    *found = (struct known_image){.lo = (uintptr_t)object.dlfo_map_start,
-                                  .hi = (uintptr_t)object.dlfo_map_end,
-                                  .bias = bias,
-                                  .phdrs = (const char *)header + header->e_phoff,
-                                  .phdr_count = header->e_phnum};
+    *found = (struct loaded_image){.lo = (uintptr_t)object.dlfo_map_start,
+                                   .hi = (uintptr_t)object.dlfo_map_end,
+                                   .bias = bias,
+                                   .phdrs = (const char *)header + header->e_phoff,
+                                   .phdr_count = header->e_phnum,
+                                   .name = object.dlfo_link_map->l_name};
     return true;
 }
 
-static bool image_at(uintptr_t address, struct known_image *found)
+bool loaded_image_at(uintptr_t address, struct loaded_image *found)
 {
     return _dl_find_object ? loader_find(address, found) : known_find(address, found);
 }
 #else
-static bool image_at(uintptr_t address, struct known_image *found)
+bool loaded_image_at(uintptr_t address, struct loaded_image *found)
 {
     return known_find(address, found);
 }
@@ -257,7 +253,7 @@ static bool image_at(uintptr_t address, struct known_image *found)
 /* For an image without a table of its own: .eh_frame as the refresh found it in the file. */
 static void add_eh_frame(uintptr_t address, struct unwind_image *image)
 {
-    struct known_image known;
+    struct loaded_image known;
     if (!known_find(address, &known) || known.bias != image->bias || !known.eh_frame.size)
         return;
     image->eh_frame = from_segment(known.bias, known.phdrs, known.phdr_count, known.eh_frame.vaddr);
@@ -268,10 +264,10 @@ static void add_eh_frame(uintptr_t address, struct unwind_image *image)
 const struct unwind_image *self_images_find(void *context, uint64_t address)
 {
     struct self_images *images = context;
-    struct known_image known;
+    struct loaded_image known;
     if (address - images->lo < images->hi - images->lo)
         return &images->image;
-    if (address > UINTPTR_MAX || !image_at((uintptr_t)address, &known))
+    if (address > UINTPTR_MAX || !loaded_image_at((uintptr_t)address, &known))
         return NULL;
     self_image_describe(known.bias, known.phdrs, known.phdr_count, &images->image);
     if (!images->image.eh_frame.data && !images->image.exidx.data)
