@@ -62,6 +62,7 @@ struct profile_sample {
     uint32_t node;
     uint64_t value;
     uint64_t at_ns; /* since the turn began; hang and script only */
+    uint32_t stack; /* of a hang: which of the report's threads[] it is; may be none */
 };
 
 enum profile_kind { PROFILE_HANG, PROFILE_SCRIPT, PROFILE_CALLS, PROFILE_THREADS };
