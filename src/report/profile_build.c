@@ -458,7 +458,8 @@ static void drop_empty(struct profile *p)
 fw_error profile_make(struct profile *p, const struct report *r, report_resolve resolve,
                       void *context)
 {
-    *p = (struct profile){.report = r, .budget = profile_limit(r)};
+    *p = (struct profile){.report = r,
+                          .budget = (1 << 20) + (uint64_t)r->frame_count * PROFILE_MAX_GROWTH};
     struct builder b = {.p = p, .cut = PROFILE_NONE};
     p->of_frame = calloc(r->frame_count + 1, sizeof *p->of_frame);
     b.stacks = malloc((r->thread_count + 1) * sizeof *b.stacks);

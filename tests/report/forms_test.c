@@ -206,6 +206,39 @@ static void scattered_addresses(void **state)
     report_bytes_free(&out);
 }
 
+/* A tree as deep as it has frames, each with a weight of its own: where callers stand inside
+ * callees every frame is the beginning of another stack. The sum is kept, or the tree is refused.
+ */
+static void deep_trees(void **state)
+{
+    enum { DEPTH = 20000 };
+    static struct report_frame frames[DEPTH];
+    struct report_thread thread = {.order = REPORT_CALLERS, .frame_count = DEPTH};
+    struct report r = {.kind = REPORT_METRICKIT,
+                       .complete = true,
+                       .threads = &thread,
+                       .thread_count = 1,
+                       .frames = frames,
+                       .frame_count = DEPTH};
+    (void)state;
+    for (uint32_t i = 0; i < DEPTH; i++)
+        frames[i] = (struct report_frame){.image = REPORT_NONE,
+                                          .parent = i ? i - 1 : REPORT_NONE,
+                                          .has_address = true,
+                                          .address = i + 1,
+                                          .samples = DEPTH - i};
+    struct report_bytes out = write_with(report_to_text, &r);
+    assert_non_null(strstr(out.data, "(20,000 samples)"));
+    report_bytes_free(&out);
+    out = write_with(report_to_firefox, &r);
+    report_bytes_free(&out);
+    thread.order = REPORT_CALLEES;
+    assert_int_equal(report_to_text(&r, NULL, NULL, &out), FW_ERR_FULL);
+    assert_int_equal(report_to_collapsed(&r, NULL, NULL, &out), FW_ERR_FULL);
+    assert_int_equal(report_to_firefox(&r, NULL, NULL, &out), FW_ERR_FULL);
+    report_bytes_free(&out);
+}
+
 static void endings(void **state)
 {
     static const char *const phrases[] = {"breaks off here", "then came back", "was killed",
@@ -259,15 +292,11 @@ static void nothing_to_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_expected),
-        cmocka_unit_test(sums),
-        cmocka_unit_test(many_small_weights),
-        cmocka_unit_test(hostile_names),
-        cmocka_unit_test(lines_are_narrow),
-        cmocka_unit_test(scattered_addresses),
-        cmocka_unit_test(endings),
-        cmocka_unit_test(without_samples),
-        cmocka_unit_test(nothing_to_write),
+        cmocka_unit_test(as_expected),        cmocka_unit_test(sums),
+        cmocka_unit_test(many_small_weights), cmocka_unit_test(hostile_names),
+        cmocka_unit_test(lines_are_narrow),   cmocka_unit_test(scattered_addresses),
+        cmocka_unit_test(deep_trees),         cmocka_unit_test(endings),
+        cmocka_unit_test(without_samples),    cmocka_unit_test(nothing_to_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
