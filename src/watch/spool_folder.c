@@ -67,16 +67,27 @@ static bool identify(int fd, struct spool_file *file)
     return true;
 }
 
+static bool is_same(const struct spool_file *a, const struct spool_file *b)
+{
+    return a->device == b->device && a->inode == b->inode;
+}
+
 bool spool_file_holds(const struct spool_file *file)
 {
     struct spool_file now;
-    return file->fd >= 0 && identify(file->fd, &now) && now.device == file->device &&
-           now.inode == file->inode;
+    return file->fd >= 0 && identify(file->fd, &now) && is_same(file, &now);
+}
+
+/* Whether the number may be closed: not when it is known to be another file's, or none. */
+static bool can_close(const struct spool_file *file)
+{
+    struct spool_file now;
+    return file->fd >= 0 && (identify(file->fd, &now) ? is_same(file, &now) : errno != EBADF);
 }
 
 void spool_file_close(struct spool_file *file)
 {
-    if (spool_file_holds(file))
+    if (can_close(file))
         close(file->fd);
     file->fd = -1;
 }
@@ -99,7 +110,7 @@ int spool_folder_open(struct spool_folder *folder, const char *path)
 
 void spool_folder_close(struct spool_folder *folder)
 {
-    if (folder->list && spool_file_holds(&folder->file))
+    if (folder->list && can_close(&folder->file))
         closedir(folder->list);
     folder->list = NULL;
 }
@@ -121,10 +132,21 @@ void spool_folder_each(struct spool_folder *folder,
     }
 }
 
+/* The disk, not the drive's own memory, in which fsync leaves it on Apple's systems. */
+static int until_on_disk(int file, bool contents_alone)
+{
+#ifdef __APPLE__
+    (void)contents_alone;
+    return fcntl(file, F_FULLFSYNC) == 0 ? 0 : fsync(file);
+#else
+    return contents_alone ? fdatasync(file) : fsync(file);
+#endif
+}
+
 /* Some file systems know no fsync of a folder (EINVAL): their names are as durable as they get. */
 bool spool_folder_sync(const struct spool_folder *folder)
 {
-    while (fsync(folder->file.fd) != 0) {
+    while (until_on_disk(folder->file.fd, false) != 0) {
         if (errno == EINVAL)
             return true;
         if (errno != EINTR)
@@ -217,12 +239,7 @@ bool spool_file_write(int file, const void *bytes, size_t size, uint64_t offset)
 
 bool spool_file_sync(int file)
 {
-#ifdef __APPLE__ /* fsync leaves the contents in the drive's memory there */
-    if (fcntl(file, F_FULLFSYNC) == 0)
-        return true;
-#define fdatasync fsync
-#endif
-    while (fdatasync(file) != 0)
+    while (until_on_disk(file, true) != 0)
         if (errno != EINTR)
             return false;
     return true;
