@@ -117,8 +117,21 @@ fw_error hang_create(const struct fw_hang_options *options, const struct watch_c
     return FW_OK;
 }
 
+static void tell_end(struct fw_hang_watch *w)
+{
+    void (*ended)(void) = w->ended;
+    w->ended = NULL;
+    if (ended)
+        ended();
+}
+
 void hang_destroy(struct fw_hang_monitor *m)
 {
+    for (unsigned i = 0; m->watches && i < FW_HANG_WATCHES; i++) {
+        tell_end(&m->watches[i]);
+        if (m->watches[i].generation & 1)
+            os_thread_release((fw_thread_id)m->watches[i].thread);
+    }
     free(m->watches);
     free(m->turns);
     free(m->frames);
@@ -147,9 +160,6 @@ void fw_hang_stop(struct fw_hang_monitor *m)
         return;
     if (m->pid == (int32_t)getpid()) /* else its thread is the parent's */
         hang_thread_stop(m);
-    for (unsigned i = 0; i < FW_HANG_WATCHES; i++)
-        if (m->watches[i].generation & 1)
-            os_thread_release((fw_thread_id)m->watches[i].thread);
     hang_destroy(m);
 }
 
@@ -202,6 +212,7 @@ void fw_hang_unwatch(struct fw_hang_watch *w)
 {
     if (!w || w->monitor->pid != (int32_t)getpid())
         return;
+    tell_end(w);
     fw_hang_idle(w);
     pthread_mutex_lock(&w->monitor->own->registrations);
     if (w->generation & 1) {
@@ -219,14 +230,18 @@ void fw_hang_set_background(struct fw_hang_monitor *m, bool background)
     __atomic_store_n(&m->background, background, __ATOMIC_RELEASE);
 }
 
+_Static_assert(sizeof(struct hang_counters) == offsetof(struct fw_hang_totals, wakeups) + 8 -
+                                                   offsetof(struct fw_hang_totals, hangs),
+               "the same counters");
+
 fw_error fw_hang_totals(struct fw_hang_monitor *m, struct fw_hang_totals *totals)
 {
     struct fw_hang_totals all = {.size = sizeof all};
     if (!m || !totals || totals->size < sizeof(size_t) || totals->size > 4096)
         return FW_ERR_ARGUMENT;
-    const uint64_t *from = &m->totals.hangs;
+    const hang_word *from = &m->totals.hangs;
     uint64_t *to = &all.hangs;
-    for (size_t i = 0; i < (sizeof all - offsetof(struct fw_hang_totals, hangs)) / sizeof *to; i++)
+    for (size_t i = 0; i < sizeof m->totals / sizeof *from; i++)
         to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
     const uint64_t now = hang_now(m);
     for (unsigned i = 0; i < FW_HANG_WATCHES; i++) {
