@@ -8,6 +8,13 @@ if wanted watch.kill; then
     alone watch.kill reports kill
 fi
 
+if wanted watch.upload watch.upload.mb; then
+    turns 5 "upload=$bin/bench_watch_upload ours 1000 4000" "upload-curl=$bin/bench_watch_upload curl 100 4000" \
+        "upload-mb=$bin/bench_watch_upload ours-mb 20 1000000"
+    figure watch.upload us upload curl upload-curl
+    alone watch.upload.mb MB/s upload-mb
+fi
+
 # Side by side: with our thread beating the time (a program that writes reports), by the machine's clock, by records.
 if wanted watch.call watch.call.8 watch.call.16 watch.call.new; then
     uftrace="uftrace record -l -d $results/uftrace.data $bin/bench_watch_call other"
