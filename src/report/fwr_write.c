@@ -166,6 +166,7 @@ bool fwr_flush(struct fwr_writer *w)
         else if (tree_pending(&w->tree))
             to = put_stacks(w, to);
     w->begun = true;
+    w->tree.flushes++;
     w->log_used = w->pending = 0;
     w->failed = !w->sink(w->sink_context, w->out, (size_t)(to - w->out));
     return !w->failed;
@@ -274,7 +275,8 @@ static bool image_of(struct fwr_writer *w, const struct fw_frame *frame, uint32_
     *number = 0;
     /* A call may be the last instruction of an image: what returns is behind it. */
     uint64_t address = frame->address - (frame->kind == FW_FRAME_RETURN && frame->address);
-    if (!w->locate(w->locate_context, address, &image))
+    *number = tree_image_at(&w->tree, address);
+    if (*number || !w->locate(w->locate_context, address, &image))
         return true;
     *number = tree_image(&w->tree, &image, &is_new);
     if (is_new)
@@ -290,42 +292,48 @@ static uint32_t node_of(struct fwr_writer *w, uint32_t parent, const struct fw_f
     return node;
 }
 
-/* How many of the innermost `count` frames there is room for: all, or what is left. */
-static uint32_t frames_with_room(const struct fwr_tree *t, const struct fw_frame *frames,
-                                 uint32_t count)
+/* Where a stack's frames go into the tree: the first `left` of them are new, called by `parent`. */
+struct graft {
+    uint32_t parent, depth, left;
+};
+
+/* Follows the stack in the tree as far as it is known. Where there is no room for the rest, it is
+ * cut to the innermost frames for which there is, without what called them. */
+static struct graft graft_at(const struct fwr_tree *t, const struct fw_frame *frames,
+                             uint32_t count)
 {
-    uint32_t new_frames = count, parent = 0;
-    while (new_frames > 0) {
-        parent = tree_find(t, parent, &frames[new_frames - 1]);
-        if (parent == 0)
+    struct graft g = {.left = count};
+    while (g.left > 0) {
+        uint32_t node = tree_find(t, g.parent, &frames[g.left - 1]);
+        if (node == 0)
             break;
-        new_frames--;
+        g = (struct graft){node, g.depth + 1, g.left - 1};
     }
     uint32_t room = FWR_NODES_MAX - t->node_count;
-    return new_frames <= room ? count : room;
+    return g.left <= room ? g : (struct graft){.left = room};
 }
 
 uint32_t fwr_stack(struct fwr_writer *w, const struct fw_stack *stack)
 {
-    if (is_silent(w) || !has_room(w, FWR_STACK_BYTES))
+    if (is_silent(w))
         return 0;
     struct fwr_tree *t = &w->tree;
     uint32_t count = stack->count <= FWR_STACK_FRAMES ? stack->count : FWR_STACK_FRAMES;
-    uint32_t parent = 0, depth = 0;
-    for (uint32_t i = frames_with_room(t, stack->frames, count); i > 0; i--) {
-        parent = node_of(w, parent, &stack->frames[i - 1]);
-        depth = parent ? depth + 1 : 0; /* no room for its image: what called it is cut off */
+    struct graft g = graft_at(t, stack->frames, count);
+    for (; g.left > 0; g.left--) {
+        g.parent = node_of(w, g.parent, &stack->frames[g.left - 1]);
+        g.depth = g.parent ? g.depth + 1 : 0; /* no room for its image: what called it is cut off */
     }
-    bool cut = depth < stack->count, gap = stack->omitted && stack->head < depth;
+    bool cut = g.depth < stack->count, gap = stack->omitted && stack->head < g.depth;
     struct fwr_known_stack known = {
         .omitted = gap ? stack->omitted : 0,
         .head = gap ? stack->head : 0,
-        .innermost = (uint16_t)parent,
+        .innermost = (uint16_t)g.parent,
         .end = cut ? FW_END_LIMIT : stack->end,
         .unavailable = stack->unavailable,
     };
     uint32_t number = 0;
-    if ((depth > 0 || !cut) && has_room(w, FWR_STACK_BYTES))
+    if ((g.depth > 0 || !cut) && has_room(w, FWR_STACK_BYTES))
         number = tree_stack(t, &known);
     t->dropped += number == 0;
     t->cut += number != 0 && cut;

@@ -393,8 +393,8 @@ static void add_scripts(struct builder *b)
     struct report_bytes name = {0};
     out_format(&name, "%s (%s)", first.name, language ? language : "script");
     first.kind = PROFILE_SCRIPT;
-    if (list && !name.failed && !p->error && count)
-        first.name = p->texts[profile_text(p, name.data)];
+    uint32_t text = list && !name.failed && !p->error ? profile_text(p, name.data) : 0;
+    first.name = p->text_count ? p->texts[text] : "";
     if (!list || name.failed)
         p->error = FW_ERR_MEMORY;
     struct profile_series *series = count && !p->error ? add_series(p, &first) : NULL;

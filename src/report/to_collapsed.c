@@ -81,6 +81,8 @@ fw_error report_to_collapsed(const struct report *r, report_resolve resolve, voi
     struct profile p;
     size_t limit = profile_limit(r);
     fw_error error = profile_make(&p, r, resolve, context);
+    if (error == FW_ERR_UNSUPPORTED) /* no stacks are no lines */
+        error = FW_OK;
     for (size_t i = 0; i < p.series_count && !error; i++)
         error = out_series(out, &p, &p.series[i], limit);
     profile_free(&p);

@@ -196,8 +196,8 @@ static void without_samples(void **state)
 
 static void nothing_to_write(void **state)
 {
-    static writer *const writers[] = {report_to_collapsed, report_to_speedscope, report_to_pprof,
-                                      report_to_firefox, report_to_crash};
+    static writer *const writers[] = {report_to_speedscope, report_to_pprof, report_to_firefox,
+                                      report_to_crash};
     struct report r = {.kind = REPORT_FRAMEWALK, .complete = true};
     (void)state;
     for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
@@ -205,7 +205,10 @@ static void nothing_to_write(void **state)
         assert_int_equal(writers[i](&r, NULL, NULL, &out), FW_ERR_UNSUPPORTED);
         report_bytes_free(&out);
     }
-    struct report_bytes out = write_with(report_to_text, &r);
+    struct report_bytes out = write_with(report_to_collapsed, &r);
+    assert_int_equal(out.size, 0);
+    report_bytes_free(&out);
+    out = write_with(report_to_text, &r);
     assert_string_equal(out.data, "A program: threads\n");
     report_bytes_free(&out);
     out = write_with(report_to_json, &r);

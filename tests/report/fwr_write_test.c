@@ -511,6 +511,53 @@ static void call_that_ends_an_image(void **state)
     fwr_file_free(&file);
 }
 
+/* Image 1, until another library is loaded in its place. */
+static bool replaced_locate(void *context, uint64_t address, struct fwr_image *image)
+{
+    static bool replaced;
+    static unsigned calls;
+    (void)context;
+    if (address == UINT64_MAX) {
+        replaced = true;
+        assert_int_equal(calls, 1); /* for all frames of one image before a flush */
+        return false;
+    }
+    calls++;
+    if (!fwr_fake_locate(NULL, address, image))
+        return false;
+    if (replaced)
+        image->path = "/usr/lib/another.so";
+    return true;
+}
+
+/* What is found in an image's place after a flush is another image. */
+static void image_in_anothers_place(void **state)
+{
+    struct fwr_file file = {0};
+    struct fwr_writer *w = fwr_test_writer(&file, replaced_locate, &fwr_test_about);
+    struct fw_frame frames[2];
+    const uint64_t before[] = {FAKE_STEP + 0x10, FAKE_STEP + 0x20};
+    const uint64_t after[] = {FAKE_STEP + 0x30, FAKE_STEP + 0x40};
+    struct fwr_image none;
+    (void)state;
+    struct fw_stack stack = fwr_test_stack(frames, before, 2);
+    fwr_sample(w, &(struct fwr_sample){fwr_stack(w, &stack), 1, 1, 1});
+    fwr_flush(w);
+    replaced_locate(NULL, UINT64_MAX, &none);
+    stack = fwr_test_stack(frames, after, 2);
+    fwr_sample(w, &(struct fwr_sample){fwr_stack(w, &stack), 1, 2, 1});
+    assert_true(fwr_end(w));
+    struct report *r = read_file(&file);
+    assert_int_equal(r->image_count, 2);
+    expect_frame(r, 0, 0, "lib1.so", FAKE_LINKED + 0x10, REPORT_EXACT);
+    expect_frame(r, 0, 1, "lib1.so", FAKE_LINKED + 0x20, REPORT_RETURN);
+    expect_frame(r, 1, 0, "another.so", FAKE_LINKED + 0x30, REPORT_EXACT);
+    expect_frame(r, 1, 1, "another.so", FAKE_LINKED + 0x40, REPORT_RETURN);
+    report_free(r);
+    free(w);
+    fwr_file_free(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -524,6 +571,7 @@ int main(void)
         cmocka_unit_test(sink_fails),
         cmocka_unit_test(homes_and_text),
         cmocka_unit_test(call_that_ends_an_image),
+        cmocka_unit_test(image_in_anothers_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@ foreach(name IN ITEMS jdoc read write v5 shared)
   target_compile_definitions(test_report_${name} PRIVATE
     FW_REPORT_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
 endforeach()
-fw_alloc_test(report_memory report/memory_test.c report/fwr_support.c report/support.c)
+fw_alloc_test(report_memory report/memory_test.c report/watch_reports.c report/support.c)
 target_link_libraries(test_report_memory PRIVATE framewalk_symbols_core)
 target_compile_definitions(test_report_memory PRIVATE FW_REPORT_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
 fw_symbols_test(report_forms report/forms_test.c report/watch_reports.c report/support.c)
@@ -24,6 +24,9 @@ foreach(name IN ITEMS damage threads write)
   target_compile_definitions(test_report_fwr_${name} PRIVATE
     FW_REPORT_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
 endforeach()
+fw_alloc_test(report_fwr_memory report/fwr_memory_test.c report/fwr_support.c report/support.c)
+target_link_libraries(test_report_fwr_memory PRIVATE framewalk_symbols_core)
+target_compile_definitions(test_report_fwr_memory PRIVATE FW_REPORT_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
 find_package(Threads REQUIRED)
 target_link_libraries(test_report_fwr_threads PRIVATE Threads::Threads)
 # Read and written by protobuf's own tools.

@@ -14,6 +14,10 @@ fw_spool_test(spool watch/spool_test.c)
 # The hang monitor on a clock turned by hand.
 fw_test(hang_core watch/hang_core_test.c watch/hand_clock.c)
 fw_test(hang_veto watch/hang_veto_test.c watch/hand_clock.c)
+if(TARGET framewalk_symbols_core) # which reads them back
+  fw_spool_test(hang_report watch/hang_report_test.c watch/hand_clock.c)
+  target_link_libraries(test_hang_report PRIVATE framewalk_symbols_core)
+endif()
 
 # Real loops, where their libraries are: else the test says so.
 function(fw_loop_test name module)
