@@ -55,17 +55,18 @@ static void list_images(const struct report *r, json_t *to)
     }
 }
 
+/* Keys are anybody's words: rows of a table, not labels. */
 static void list_pairs(const struct report_pair *pairs, size_t count, const char *key, json_t *to)
 {
-    if (count == 0)
-        return;
-    json_t *object = json_object();
-    json_object_set_new(to, key, object);
-    for (size_t i = 0; i < count; i++)
+    json_t *table = count ? inspect_table(to, key) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        json_t *row = inspect_entry(table);
+        inspect_text(row, "name", pairs[i].key);
         if (pairs[i].value)
-            inspect_text(object, pairs[i].key, pairs[i].value);
+            inspect_text(row, "value", pairs[i].value);
         else
-            inspect_number(object, pairs[i].key, pairs[i].number);
+            inspect_number(row, "value", pairs[i].number);
+    }
 }
 
 static const char *about_text(const struct report *r)

@@ -6,15 +6,17 @@ static struct {
     uintptr_t lo, hi;
 } sites[HANG_SITES];
 static uint32_t claimed;
+static bool (*patterns[HANG_PATTERNS])(const struct fw_stack *stack);
 
 /* Bounds that the linker knows. */
 #if defined(__APPLE__)
 extern const char wait_begin[] __asm__("section$start$__TEXT$fw_wait");
 extern const char wait_end[] __asm__("section$end$__TEXT$fw_wait");
 #else
-extern const char wait_begin[] __asm__("__start_framewalk_wait")
-    __attribute__((visibility("hidden")));
-extern const char wait_end[] __asm__("__stop_framewalk_wait") __attribute__((visibility("hidden")));
+#define wait_begin __start_framewalk_wait
+#define wait_end __stop_framewalk_wait
+extern const char wait_begin[] __attribute__((visibility("hidden")));
+extern const char wait_end[] __attribute__((visibility("hidden")));
 #endif
 
 bool hang_sites_add(uintptr_t lo, uintptr_t hi)
@@ -31,6 +33,18 @@ bool hang_sites_add(uintptr_t lo, uintptr_t hi)
     __atomic_store_n(&sites[at].lo, lo, __ATOMIC_RELAXED);
     __atomic_store_n(&sites[at].hi, hi, __ATOMIC_RELEASE);
     return true;
+}
+
+bool hang_sites_add_pattern(bool (*idle)(const struct fw_stack *stack))
+{
+    for (uint32_t i = 0; i < HANG_PATTERNS; i++) {
+        bool (*none)(const struct fw_stack *) = NULL;
+        if (__atomic_compare_exchange_n(&patterns[i], &none, idle, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE) ||
+            none == idle)
+            return true;
+    }
+    return false;
 }
 
 void hang_sites_add_own(void)
@@ -54,6 +68,11 @@ bool hang_sites_idle(const struct fw_stack *stack)
         if (frame->flags & FW_FRAME_SIGNAL) /* the wait was interrupted: a handler runs */
             return false;
         if (in_a_site(frame->address - (frame->kind == FW_FRAME_RETURN)))
+            return true;
+    }
+    for (uint32_t i = 0; i < HANG_PATTERNS; i++) {
+        bool (*idle)(const struct fw_stack *) = __atomic_load_n(&patterns[i], __ATOMIC_ACQUIRE);
+        if (idle && idle(stack))
             return true;
     }
     return false;

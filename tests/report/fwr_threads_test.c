@@ -96,14 +96,14 @@ static int through_libc(const void *a, const void *b)
         }                                                                                          \
         __asm__ volatile("" : : "r"(w), "i"(n) : "memory");                                        \
     }
-STEP(0)
-STEP(1)
-STEP(2)
-STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14)
-    STEP(15) STEP(16) STEP(17) STEP(18) STEP(19) STEP(20) STEP(21) STEP(22) STEP(23) STEP(24)
-        STEP(25) STEP(26) STEP(27) STEP(28) STEP(29) STEP(30) STEP(31)
+/* clang-format off */
+STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14) STEP(15)
+STEP(16) STEP(17) STEP(18) STEP(19) STEP(20) STEP(21) STEP(22) STEP(23)
+STEP(24) STEP(25) STEP(26) STEP(27) STEP(28) STEP(29) STEP(30) STEP(31)
+    /* clang-format on */
 
-            __attribute__((noinline)) static void go_on(struct way *w)
+    __attribute__((noinline)) static void go_on(struct way *w)
 {
     static void (*const steps[])(struct way *) = {
         step_0,  step_1,  step_2,  step_3,  step_4,  step_5,  step_6,  step_7,

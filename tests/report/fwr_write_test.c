@@ -511,6 +511,34 @@ static void call_that_ends_an_image(void **state)
     fwr_file_free(&file);
 }
 
+/* Frames of scripts that differ in little. */
+static void script_frames(void **state)
+{
+    static const struct fwr_script_frame frames[] = {
+        {"aload", "x.py", 0}, {"bload", "x.py", 1},  {"aload", "x.py", 1}, {"aload", "y.py", 1},
+        {"aload", NULL, 1},   {"aload", "", 1},      {NULL, "x.py", 1},    {"aloadx.py", NULL, 1},
+        {"aload", "x.py", 0}, {"aload", "x.p", 256},
+    };
+    enum { COUNT = sizeof frames / sizeof *frames };
+    struct fwr_file file = {0};
+    struct fwr_writer *w = fwr_test_writer(&file, fwr_fake_locate, &fwr_test_about);
+    (void)state;
+    fwr_script(w, 1, 1, NULL, frames, COUNT);
+    assert_true(fwr_end(w));
+    struct report *r = read_file(&file);
+    assert_int_equal(r->script_frame_count, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        const struct report_script_frame *f = &r->script_frames[i];
+        assert_string_equal(f->function ? f->function : "",
+                            frames[i].function ? frames[i].function : "");
+        assert_string_equal(f->file ? f->file : "", frames[i].file ? frames[i].file : "");
+        assert_int_equal(f->line, frames[i].line);
+    }
+    report_free(r);
+    free(w);
+    fwr_file_free(&file);
+}
+
 /* Image 1, until another library is loaded in its place. */
 static bool replaced_locate(void *context, uint64_t address, struct fwr_image *image)
 {
@@ -572,6 +600,7 @@ int main(void)
         cmocka_unit_test(homes_and_text),
         cmocka_unit_test(call_that_ends_an_image),
         cmocka_unit_test(image_in_anothers_place),
+        cmocka_unit_test(script_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,7 @@ target_compile_definitions(spool_kill PRIVATE _GNU_SOURCE SPOOL_FOLDERS="${CMAKE
 target_include_directories(spool_kill PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 add_test(NAME spool_kill COMMAND spool_kill ${CMAKE_CURRENT_BINARY_DIR}/spool_kill.folder 60)
 set_tests_properties(spool_kill PROPERTIES TIMEOUT 300)
+include(watch/calls.cmake)
 
 fw_test(locate watch/locate_test.c)
 add_library(locate_module MODULE watch/locate_module.c)
@@ -58,6 +59,21 @@ target_link_options(locate_module PRIVATE -Wl,--build-id=sha1)
 target_compile_definitions(test_locate PRIVATE LOCATE_MODULE="$<TARGET_FILE:locate_module>")
 add_dependencies(test_locate locate_module)
 
+# Upload: its parts with a transport of our own, and the library and the command with a real server.
+if(TARGET framewalk_upload_core)
+  fw_spool_test(upload watch/upload_test.c watch/upload_reports.c)
+  target_link_libraries(test_upload PRIVATE framewalk_upload_core)
+  set_tests_properties(upload PROPERTIES LABELS concurrency)
+
+  add_executable(upload_driver watch/upload_driver.c watch/upload_reports.c)
+  target_link_libraries(upload_driver PRIVATE framewalk_upload_shared framewalk_core)
+  target_compile_definitions(upload_driver PRIVATE _GNU_SOURCE)
+  target_include_directories(upload_driver PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  find_package(Python3 COMPONENTS Interpreter REQUIRED)
+  add_test(NAME upload_server COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/watch/upload_test.py
+    $<TARGET_FILE:upload_driver> $<TARGET_FILE:framewalk>)
+  set_tests_properties(upload_server PROPERTIES TIMEOUT 600 LABELS concurrency)
+endif()
 # And on the real clock.
 fw_spool_test(hang_real watch/hang_real_test.c)
 add_library(hang_module MODULE watch/hang_module.c)
