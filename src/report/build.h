@@ -85,6 +85,7 @@ void read_spindump(struct report_build *b);
 void read_sanitizer(struct report_build *b);
 void read_perf(struct report_build *b);
 void read_list(struct report_build *b);
+void read_fwr(struct report_build *b);
 /* `Binary Images:` of Apple's texts; the cursor stands after that line. */
 void read_binary_images(struct report_build *b, struct cursor *lines);
 

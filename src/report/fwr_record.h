@@ -45,7 +45,7 @@ enum {
     ABOUT_EXECUTABLE,
 };
 enum { KEYS_KEY = 1, KEY_NAME = 1, KEY_VALUE };
-enum { IMAGES_IMAGE = 1, IMAGE_ID = 1, IMAGE_SIZE, IMAGE_PATH, IMAGE_ARCH };
+enum { IMAGES_IMAGE = 1, IMAGE_ID = 1, IMAGE_SIZE, IMAGE_PATH, IMAGE_ARCH, IMAGE_FROM_HEADER };
 enum {
     STACKS_PARENT = 1, /* of each new frame: how many frames before it its caller's is */
     STACKS_PLACE,      /* image << 2 | PLACE_ bits */

@@ -66,6 +66,10 @@ static void look_into(struct fwr_state *state, uint8_t type, const uint8_t *payl
             about_field(state, &f);
         else if (type == FWR_HANG && f.number == HANG_SO_FAR_NS)
             at_least(&state->duration_ns, f.value);
+        else if (type == FWR_HANG && f.number == HANG_SEVERE_NS)
+            state->severe_ns = f.value;
+        else if (type == FWR_HANG_END && f.number == HANG_END_ENDING)
+            state->ending = (uint8_t)f.value;
         else if (type == FWR_SAMPLES && f.number == SAMPLES_UNTIL_NS)
             at_least(&state->duration_ns, f.value);
         else if (type == FWR_HANG_END && f.number == HANG_END_DURATION_NS)

@@ -260,6 +260,7 @@ static void put_image(struct fwr_writer *w, const struct fwr_image *image)
     wire_path(&item, IMAGE_PATH, image->path);
     if (image->arch && strcmp(image->arch, w->arch) != 0)
         wire_text(&item, IMAGE_ARCH, image->arch, FWR_WORD_BYTES);
+    wire_uint(&item, IMAGE_FROM_HEADER, image->from_header);
     wire_close(&item, one);
     item_end(w, FWR_IMAGES, &item);
 }

@@ -20,12 +20,14 @@ typedef bool fwr_sink(void *context, const void *bytes, size_t size);
 
 struct fwr_image {
     uint64_t key;      /* tells images of this process apart: its load address. Not written */
-    uint64_t base;     /* runtime address that offsets count from. Not written */
+    uint64_t base;     /* runtime address that offsets count from. Not written. ELF: the load bias,
+                          so that offsets are addresses as the image is linked; Mach-O: its header */
     uint64_t size;     /* bytes of address space; 0 unknown */
     const uint8_t *id; /* build id or UUID */
     uint32_t id_size;
     const char *path; /* written with home folders as "~" */
     const char *arch; /* "x86_64", "arm64", ... */
+    bool from_header; /* Mach-O: offsets count from the header */
 };
 /* The image that holds `address`; false when none does. What it points to may change with the next
  * call. */

@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include "report/build.h"
+#include "report/fwr.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ const char *report_kind_text(enum report_kind kind)
         [REPORT_METER] = "meter",         [REPORT_DUMP] = "dump",
         [REPORT_SANITIZER] = "sanitizer", [REPORT_PERF] = "perf",
         [REPORT_LIST] = "list",           [REPORT_V5] = "symbolicate-v5",
+        [REPORT_FRAMEWALK] = "framewalk",
     };
     return (size_t)kind < sizeof text / sizeof *text ? text[kind] : "other";
 }
@@ -27,7 +29,7 @@ static void (*const readers[])(struct report_build *b) = {
     [REPORT_KSCRASH] = read_kscrash, [REPORT_METER] = read_meter,
     [REPORT_DUMP] = read_dump,       [REPORT_SANITIZER] = read_sanitizer,
     [REPORT_PERF] = read_perf,       [REPORT_LIST] = read_list,
-    [REPORT_V5] = read_v5,
+    [REPORT_V5] = read_v5,           [REPORT_FRAMEWALK] = read_fwr,
 };
 
 static bool has(const struct jdoc *doc, uint32_t object, const char *key)
@@ -155,6 +157,10 @@ static void detect(struct report_build *b)
 {
     struct report *r = b->report;
     struct cursor c = cursor_over(r->text, 0, r->text.size);
+    if (cursor_starts(&c, FWR_MAGIC)) {
+        r->kind = REPORT_FRAMEWALK;
+        return;
+    }
     cursor_word(&c, "\xef\xbb\xbf");
     while (cursor_peek(&c) == '\n' || cursor_peek(&c) == '\r' || cursor_peek(&c) == ' ' ||
            cursor_peek(&c) == '\t')

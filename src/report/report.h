@@ -174,6 +174,7 @@ struct report_script { /* a stack of an interpreter */
     uint64_t at_ns;       /* as of a sample */
     const char *language; /* "python" */
     uint32_t first_frame, frame_count;
+    uint32_t omitted; /* outer frames that are not there */
 };
 
 struct report_script_frame { /* innermost first; NULL and 0: unknown */
@@ -181,7 +182,8 @@ struct report_script_frame { /* innermost first; NULL and 0: unknown */
     uint32_t line;
 };
 
-struct report_symbol { /* code outside of images: [address, address + size) */
+struct report_symbol { /* code outside of images: [address, address + size); by address. Its frames
+                          have these names already */
     uint64_t address, size;
     const char *name, *file;
     uint32_t line;
