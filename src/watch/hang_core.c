@@ -1,0 +1,452 @@
+/*
+ * The decisions of the hang monitor: see hang_core.h.
+ *
+ * Sleeping for ever without a fence on the watched side. A thread stores its mark and then looks at
+ * `want`; we set `want` and then look at the mark. Without fences both may look too early: the
+ * thread sees no wish, we see no mark, and the turn would go unseen. But a store does not stay in a
+ * processor's buffer: it is visible within nanoseconds, at the latest when the processor takes an
+ * interrupt or switches threads. So after `want` is set we sleep once more for a bounded time (tens
+ * of milliseconds) and look again. A mark whose look at `want` came too early was stored before, so
+ * the second look sees it; every later one sees `want`. Only then do we sleep for ever.
+ *
+ * The same for MARK_WANT_END: whoever misses it is seen at the next sample; and when that sample
+ * was taken by a signal, or with the thread stopped, the thread has been in the kernel since, so
+ * any later mark of its sees the wish.
+ */
+#include "watch/hang_core.h"
+
+#include "watch/hang_sites.h"
+#include "watch/hang_veto.h"
+
+#include <string.h>
+
+#define SECOND UINT64_C(1000000000)
+
+enum {
+    AGE_SHARE = 64,  /* an interval is not shorter than this part of the age: 250 ms at 16 s */
+    SAME_GROWS = 8,  /* with the same stack it grows to so many times that */
+    WAIT_LOOK_S = 8, /* a loop that was seen waiting is looked at not more rarely than that */
+    FLUSH_EVERY_S = 1,
+};
+
+/* What a step began with. */
+struct moment {
+    uint64_t late;   /* the monitor came so much later than it wanted; 0 when that was little */
+    uint64_t asleep; /* so long the machine slept since the last step; 0 when that was little */
+    bool prompt;     /* a turn that began meanwhile rang for us */
+};
+
+static struct moment begin_step(struct fw_hang_monitor *m)
+{
+    struct moment moment = {.prompt = m->quiet == 2};
+    const uint64_t now = hang_now(m), away = m->clock->continuous(m->clock->context) - now;
+    if (m->planned < now && now - m->planned > m->set.late)
+        moment.late = now - m->planned;
+    if ((int64_t)(away - m->continued) > (int64_t)m->set.late)
+        moment.asleep = away - m->continued;
+    m->continued = away;
+    m->seen_away = __atomic_load_n(&m->background, __ATOMIC_ACQUIRE)
+                       ? UINT64_MAX
+                       : __atomic_load_n(&m->background_until, __ATOMIC_ACQUIRE);
+    return moment;
+}
+
+static void veto(struct fw_hang_monitor *m, fw_hang_veto reason)
+{
+    hang_count(&m->totals.vetoed[reason], 1);
+}
+
+static void say(const struct fw_hang_monitor *m, const struct hang_turn *t, uint64_t duration,
+                bool ended)
+{
+    const struct fw_hang_event event = {
+        .watch = t->name,
+        .duration_ns = duration,
+        .started_ms = t->started_ms,
+        .ended = ended,
+        .severe = duration >= m->set.severe,
+        .report_id = t->report_id,
+    };
+    if (m->set.on_hang)
+        m->set.on_hang(m->set.context, &event);
+}
+
+/* It is a hang. */
+static void tell_begin(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t now)
+{
+    const uint64_t age = hang_age(t, now);
+    const uint64_t wall = m->clock->wall_ms(m->clock->context);
+    t->phase = HANG_TOLD;
+    t->started_ms = wall - (now - t->since + t->asleep) / 1000000;
+    hang_count(&m->totals.hangs, 1);
+    __atomic_store_n(&t->hanging_from, now - age, __ATOMIC_RELAXED);
+    t->report_id[0] = '\0';
+    t->severe = false;
+
+    const struct fw_stack *heaviest = hang_samples_heaviest(&t->samples);
+    const enum annealing_answer answer = annealing_ask(&m->annealing, heaviest ? heaviest->id : 0,
+                                                       now, wall, m->set.reports_per_day);
+    t->capped_or_annealed = answer != ANNEALING_REPORT;
+    if (answer == ANNEALING_SAME)
+        hang_count(&m->totals.annealed, 1);
+    else if (answer == ANNEALING_CAPPED)
+        hang_count(&m->totals.capped, 1);
+    else
+        hang_report_begin(m, t, age);
+    t->flushed = now;
+    say(m, t, age, false);
+}
+
+/* At the threshold. */
+static void decide(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t now)
+{
+    fw_hang_veto reason = FW_HANG_VETO_NONE;
+    if (t->began < m->seen_away)
+        reason = FW_HANG_VETO_BACKGROUND;
+    else if (!m->set.watch_debugged && m->system->debugged(m->system->context))
+        reason = FW_HANG_VETO_DEBUGGED;
+    if (reason == FW_HANG_VETO_NONE) {
+        tell_begin(m, t, now);
+        return;
+    }
+    veto(m, reason);
+    t->phase = HANG_SETTLED;
+}
+
+static void tell_end(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t end,
+                     enum fwr_ending ending)
+{
+    static const uint16_t below_ms[FW_HANG_BUCKETS - 1] = {100, 250, 500, 1000, 2000, 5000, 8000};
+    const uint64_t duration = hang_age(t, end);
+    unsigned bucket = 0;
+    while (bucket < FW_HANG_BUCKETS - 1 && duration >= below_ms[bucket] * UINT64_C(1000000))
+        bucket++;
+    hang_count(&m->totals.by_duration[bucket], 1);
+    hang_count(&m->totals.hang_ns, duration);
+    __atomic_store_n(&t->hanging_from, 0, __ATOMIC_RELAXED);
+    if (duration > m->totals.longest_ns)
+        hang_count(&m->totals.longest_ns, duration - m->totals.longest_ns);
+    if (duration >= m->set.severe && !t->severe)
+        hang_count(&m->totals.severe, 1);
+    if (t->capped_or_annealed)
+        annealing_left_out(&m->annealing, duration);
+    hang_samples_close(&t->samples, duration);
+    hang_report_end(t, ending, duration);
+    say(m, t, duration, true);
+}
+
+/* How long the thread has starved since the last look. */
+static void look_at_load(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t now, bool ended)
+{
+    struct hang_load load = {.known = false};
+    m->system->load(m->system->context, t->thread, &load);
+    if (ended && t->blame == FW_HANG_VETO_STARVED && load.voluntary == t->load.voluntary + 1) {
+        load.voluntary--; /* the wait after the turn */
+        load.runnable = true;
+    }
+    const uint64_t starved = hang_starved(&t->load, &load, now > t->loaded ? now - t->loaded : 0);
+    if (starved && !m->set.keep_starved)
+        t->blame = FW_HANG_VETO_STARVED;
+    t->starved += starved;
+    t->load = load;
+    t->loaded = now;
+}
+
+/* The age that counts for the threshold. */
+static uint64_t effective(const struct fw_hang_monitor *m, const struct hang_turn *t, uint64_t now)
+{
+    const uint64_t age = hang_age(t, now), out = m->set.keep_starved ? 0 : t->starved;
+    return age > out ? age - out : 0;
+}
+
+/* The turn is over, or none any more. */
+static void end_turn(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t end)
+{
+    if (t->phase == HANG_WATCHED) {
+        if (effective(m, t, end) >= m->set.threshold)
+            look_at_load(m, t, end, true);
+        if (effective(m, t, end) >= m->set.threshold)
+            decide(m, t, end); /* it ended before we came */
+        else if (end - t->began + t->asleep >= m->set.threshold && t->blame)
+            veto(m, t->blame);
+    }
+    if (t->phase == HANG_TOLD)
+        tell_end(m, t, end, FWR_RECOVERED);
+    t->phase = HANG_IDLE;
+}
+
+/* Counts anew from `now`. */
+static void restart(struct hang_turn *t, uint64_t now, fw_hang_veto blame)
+{
+    t->since = now;
+    t->paused = t->starved = 0;
+    t->load.known = false;
+    t->blame = blame;
+    t->seen = false;
+    hang_samples_reset(&t->samples);
+}
+
+static void begin_turn(struct fw_hang_monitor *m, const struct fw_hang_watch *w,
+                       struct hang_turn *t, uint64_t now, const struct moment *moment)
+{
+    const uint64_t age = mark_age(w, t->mark, now);
+    t->phase = HANG_YOUNG;
+    t->began = now - age;
+    t->asleep = 0;
+    t->waits = false;
+    restart(t, t->began, FW_HANG_VETO_NONE);
+    uint64_t late = moment->late;
+    if (moment->asleep || (moment->prompt && age > m->set.late))
+        late = age;
+    if (late) {
+        t->paused = late < age ? late : age;
+        t->blame = FW_HANG_VETO_STOPPED;
+    }
+}
+
+/* The monitor came late: no turn is to blame for that time. */
+static void excuse(struct hang_turn *t, uint64_t now, const struct moment *moment)
+{
+    if (t->phase == HANG_IDLE || (!moment->late && !moment->asleep))
+        return;
+    t->paused += moment->late;
+    t->asleep += moment->asleep;
+    if (t->phase == HANG_TOLD) {
+        __atomic_store_n(&t->hanging_from, now - hang_age(t, now), __ATOMIC_RELAXED);
+        return;
+    }
+    if (moment->asleep)
+        restart(t, now, FW_HANG_VETO_STOPPED);
+    t->blame = FW_HANG_VETO_STOPPED;
+    t->load.known = false; /* the time since the last look is left out already */
+    if (t->next < now)
+        t->next = now;
+}
+
+/* When the turn of mark t->mark ended: as its thread stored it, or just now. */
+static uint64_t end_of(const struct fw_hang_watch *w, const struct hang_turn *t, uint64_t now)
+{
+    if (__atomic_load_n(&w->ended_mark, __ATOMIC_ACQUIRE) != t->mark)
+        return now;
+    const uint64_t at = __atomic_load_n(&w->ended_at, __ATOMIC_RELAXED);
+    return at < now && at >= t->began ? at : now;
+}
+
+/* Takes over who is watched here. Returns whether that changed. */
+static bool adopt(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct hang_turn *t,
+                  uint64_t now)
+{
+    const uint32_t generation = __atomic_load_n(&w->generation, __ATOMIC_ACQUIRE);
+    if (generation == t->generation)
+        return false;
+    if (t->phase != HANG_IDLE)
+        end_turn(m, t, end_of(w, t, now));
+    uint64_t name[MARK_NAME_WORDS];
+    for (unsigned i = 0; i < MARK_NAME_WORDS; i++)
+        name[i] = __atomic_load_n(&w->name[i], __ATOMIC_RELAXED);
+    t->thread = (fw_thread_id)__atomic_load_n(&w->thread, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    t->generation = 0;
+    if (__atomic_load_n(&w->generation, __ATOMIC_RELAXED) != generation)
+        return true; /* changed meanwhile: next time, for that rings */
+    memcpy(t->name, name, sizeof t->name);
+    t->generation = generation;
+    t->mark = 0;
+    return true;
+}
+
+/* The next sample's distance: longer the older the turn is and the longer its stack is the same;
+ * give or take a quarter, so as not to beat in time with what is sampled. */
+static void plan_next(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t now, bool same)
+{
+    uint64_t base = m->set.interval;
+    if (hang_age(t, now) / AGE_SHARE > base)
+        base = hang_age(t, now) / AGE_SHARE;
+    t->step = same && t->step >= base ? t->step + t->step / 2 : base;
+    if (t->step > base * SAME_GROWS)
+        t->step = base * SAME_GROWS;
+    uint64_t *chance = &t->samples.chance;
+    *chance = *chance * 6364136223846793005u + 1442695040888963407u; /* Knuth's */
+    t->next = now + t->step * 3 / 4 + (*chance >> 33) % (t->step / 2 + 1);
+    if (t->phase == HANG_WATCHED) {
+        const uint64_t out = t->since + t->paused + (m->set.keep_starved ? 0 : t->starved);
+        if (out + m->set.threshold > now && out + m->set.threshold < t->next)
+            t->next = out + m->set.threshold;
+    }
+}
+
+/* The loop was waiting: it has not hung until now, whatever its mark says. */
+static void seen_waiting(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t now)
+{
+    if (t->phase == HANG_TOLD) {
+        if (t->seen) {
+            tell_end(m, t, now, FWR_RECOVERED);
+            t->began = now;
+        } else { /* no other stack was ever seen: it was none */
+            hang_count(&m->totals.hangs, (uint64_t)-1);
+            __atomic_store_n(&t->hanging_from, 0, __ATOMIC_RELAXED);
+            hang_report_discard(m, t);
+            say(m, t, hang_age(t, now), true);
+        }
+        t->phase = HANG_WATCHED;
+    }
+    restart(t, now, FW_HANG_VETO_IDLE_STACK);
+    t->step = t->waits ? t->step * 2 : m->set.look_from;
+    if (t->step > WAIT_LOOK_S * SECOND)
+        t->step = WAIT_LOOK_S * SECOND;
+    t->waits = true;
+    t->next = now + t->step;
+}
+
+/* One sample of the thread. False when the turn ended meanwhile. */
+static bool take_sample(struct fw_hang_monitor *m, const struct fw_hang_watch *w,
+                        struct hang_turn *t)
+{
+    const uint64_t before = hang_now(m);
+    struct fw_stack stack = {
+        .frames = m->frames, .capacity = m->set.frames, .tail = m->set.frames / 4};
+    const fw_error error = m->system->sample(m->system->context, t->thread, &stack);
+    const uint64_t now = hang_now(m);
+    if (now - before > HANG_SAMPLE_NS + m->set.late) { /* stopped meanwhile */
+        t->paused += now - before;
+        t->blame = FW_HANG_VETO_STOPPED;
+        t->load.known = false;
+    }
+    if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != t->mark)
+        return false;
+    if (error == FW_ERR_NOT_FOUND) { /* its last turn never ends */
+        if (t->phase == HANG_TOLD)
+            tell_end(m, t, now, FWR_STOPPED);
+        t->phase = HANG_SETTLED;
+        return true;
+    }
+    hang_count(&m->totals.samples, 1);
+    if (error == FW_OK && hang_sites_idle(&stack)) {
+        seen_waiting(m, t, now);
+        return true;
+    }
+    look_at_load(m, t, now, false);
+    const struct fw_stack *last = hang_samples_last(&t->samples);
+    const bool same = last && last->id == stack.id;
+    t->seen |= stack.end != FW_END_UNAVAILABLE;
+    t->waits = false;
+    hang_samples_add(&t->samples, &stack, hang_age(t, now));
+    plan_next(m, t, now, same);
+    return true;
+}
+
+/* A turn that lasts. False when it ended meanwhile. */
+static bool go_on(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct hang_turn *t)
+{
+    uint64_t now = hang_now(m);
+    if (t->phase == HANG_YOUNG) {
+        t->next = t->since + t->paused + m->set.look_from;
+        if (now < t->next)
+            return true;
+        t->phase = HANG_WATCHED;
+        t->step = 0;
+        __atomic_fetch_or(&w->want, MARK_WANT_END, __ATOMIC_RELEASE);
+        look_at_load(m, t, now, false);
+        t->next = t->since + t->paused + m->set.sample_from;
+    }
+    if (t->phase == HANG_SETTLED || now < t->next)
+        return true;
+    __atomic_fetch_or(&w->want, MARK_WANT_END, __ATOMIC_RELEASE);
+    if (!take_sample(m, w, t))
+        return false;
+    now = hang_now(m);
+    if (t->phase == HANG_WATCHED && effective(m, t, now) >= m->set.threshold)
+        decide(m, t, now);
+    if (t->phase == HANG_TOLD) {
+        const uint64_t age = hang_age(t, now);
+        if (age >= m->set.severe && !t->severe) {
+            t->severe = true;
+            hang_count(&m->totals.severe, 1);
+        }
+        if (now - t->flushed >= FLUSH_EVERY_S * SECOND) {
+            t->flushed = now;
+            hang_report_go_on(t);
+        }
+    }
+    return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == t->mark;
+}
+
+/* Looks at one watch. Returns whether something had happened since the last look. */
+static bool look(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct hang_turn *t,
+                 const struct moment *moment)
+{
+    uint64_t now = hang_now(m);
+    bool active = adopt(m, w, t, now);
+    if (!(t->generation & 1))
+        return active;
+    excuse(t, now, moment);
+    /* A thread that takes turns faster than we look is left to the next step. */
+    for (unsigned tries = 0; tries < 4; tries++) {
+        const uint64_t mark = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
+        now = hang_now(m);
+        if (mark != t->mark) {
+            active = true;
+            if (t->phase != HANG_IDLE)
+                end_turn(m, t, end_of(w, t, now));
+            t->mark = mark;
+            if (mark & MARK_BUSY)
+                begin_turn(m, w, t, now, moment);
+        }
+        if (t->phase == HANG_IDLE || go_on(m, w, t))
+            break;
+    }
+    return active;
+}
+
+static uint64_t deadline_of(const struct hang_turn *t)
+{
+    const bool due = t->phase == HANG_YOUNG || t->phase == HANG_WATCHED || t->phase == HANG_TOLD;
+    return (t->generation & 1) && due ? t->next : UINT64_MAX;
+}
+
+/* Asks all threads to wake us with their next mark, or not to any more. */
+static void want_wake(struct fw_hang_monitor *m, uint32_t used, bool on)
+{
+    for (uint32_t i = 0; i < used; i++) {
+        if (on)
+            __atomic_fetch_or(&m->watches[i].want, MARK_WANT_WAKE, __ATOMIC_SEQ_CST);
+        else
+            __atomic_fetch_and(&m->watches[i].want, ~(uint32_t)MARK_WANT_WAKE, __ATOMIC_RELAXED);
+    }
+}
+
+uint64_t hang_step(struct fw_hang_monitor *m)
+{
+    const struct moment moment = begin_step(m);
+    const uint32_t used = __atomic_load_n(&m->used, __ATOMIC_ACQUIRE);
+    bool active = false;
+    uint64_t deadline = UINT64_MAX;
+    for (uint32_t i = 0; i < used; i++)
+        active |= look(m, &m->watches[i], &m->turns[i], &moment);
+    for (uint32_t i = 0; i < used; i++)
+        if (deadline_of(&m->turns[i]) < deadline)
+            deadline = deadline_of(&m->turns[i]);
+
+    const uint64_t now = hang_now(m), look_again = now + m->set.look_from;
+    if (active) {
+        if (m->quiet)
+            want_wake(m, used, false);
+        m->quiet = 0;
+    } else if (m->quiet < 2 && ++m->quiet == 1) {
+        want_wake(m, used, true);
+    }
+    if (m->quiet < 2 && look_again < deadline) /* the last look before sleeping for ever, too */
+        deadline = look_again;
+    m->planned = deadline > now ? deadline : now;
+    return deadline;
+}
+
+void hang_close(struct fw_hang_monitor *m)
+{
+    for (uint32_t i = 0; i < FW_HANG_WATCHES; i++) {
+        struct hang_turn *t = &m->turns[i];
+        if (t->phase == HANG_TOLD)
+            tell_end(m, t, hang_now(m), FWR_STOPPED);
+        t->phase = HANG_IDLE;
+    }
+}

@@ -1,0 +1,122 @@
+/*
+ * What Linux tells of a watched thread: proc(5), and the processor time clock of a thread, whose
+ * number is made of its id as the kernel's include/linux/posix-timers_types.h says.
+ *
+ * A thread that sleeps in a system call is read where it sleeps: a signal would make nanosleep,
+ * poll and the like return early, and so change what the program does. Only one that runs is asked
+ * by the capture signal.
+ */
+#include "watch/hang_system.h"
+
+#include "capture/asleep.h"
+#include "os/linux/sys.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+static fw_error sample(void *context, fw_thread_id id, struct fw_stack *stack)
+{
+    (void)context;
+    struct task_status status;
+    const fw_error asleep = asleep_capture(id, stack, &status);
+    if (asleep == FW_OK || asleep == FW_ERR_NOT_FOUND)
+        return asleep;
+    struct fw_thread thread = {.stack = *stack};
+    const struct fw_threads_options options = {.size = sizeof options,
+                                               .frames = stack->capacity,
+                                               .tail = stack->tail,
+                                               .timeout_ms = HANG_SAMPLE_NS / 1000000,
+                                               .skip_names = true};
+    const fw_error error = fw_thread_capture(id, &thread, &options);
+    *stack = thread.stack;
+    return error;
+}
+
+/* "/proc/self/task/ID/NAME" */
+static void task_path(char path[64], fw_thread_id id, const char *name)
+{
+    static const char head[] = "/proc/self/task/";
+    char digits[12];
+    unsigned n = 0, at = sizeof head - 1;
+    memcpy(path, head, at);
+    do
+        digits[n++] = (char)('0' + id % 10);
+    while ((id /= 10) && n < sizeof digits);
+    while (n)
+        path[at++] = digits[--n];
+    path[at++] = '/';
+    memcpy(path + at, name, strlen(name) + 1);
+}
+
+/* Reads a file of the kernel's, ends it with NUL. False when it cannot be read. */
+static bool read_text(const char *path, char *text, size_t size)
+{
+    const long fd = sys_open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const long got = sys_read((int)fd, text, size - 1);
+    sys_close((int)fd);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+static uint64_t number(const char **p)
+{
+    uint64_t value = 0;
+    while (**p == ' ' || **p == '\t')
+        ++*p;
+    for (; **p >= '0' && **p <= '9'; ++*p)
+        value = value * 10 + (uint64_t)(**p - '0');
+    return value;
+}
+
+/* What follows the line's name, or NULL. */
+static const char *line_of(const char *text, const char *name)
+{
+    const char *at = memmem(text, strlen(text), name, strlen(name));
+    return at ? at + strlen(name) : NULL;
+}
+
+static void load(void *context, fw_thread_id id, struct hang_load *load)
+{
+    (void)context;
+    char path[64], text[2048];
+    struct timespec ran;
+    *load = (struct hang_load){.known = false};
+    task_path(path, id, "schedstat"); /* time run, time ready, both in ns */
+    if (read_text(path, text, sizeof text)) {
+        const char *p = text;
+        load->cpu_ns = number(&p);
+        load->delay_ns = number(&p);
+        load->has_delay = load->known = true;
+        return;
+    }
+    task_path(path, id, "status");
+    if (!read_text(path, text, sizeof text))
+        return;
+    const char *state = line_of(text, "\nState:\t");
+    const char *voluntary = line_of(text, "\nvoluntary_ctxt_switches:");
+    /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, below the complement of the id */
+    if (!state || !voluntary || clock_gettime((clockid_t)(~(unsigned)id << 3 | 4 | 2), &ran) != 0)
+        return;
+    load->runnable = *state == 'R';
+    load->voluntary = number(&voluntary);
+    load->cpu_ns = (uint64_t)ran.tv_sec * 1000000000 + (uint64_t)ran.tv_nsec;
+    load->known = true;
+}
+
+static bool debugged(void *context)
+{
+    (void)context;
+    char text[2048];
+    if (!read_text("/proc/self/status", text, sizeof text))
+        return false;
+    const char *tracer = line_of(text, "\nTracerPid:");
+    return tracer && number(&tracer) != 0;
+}
+
+const struct hang_system *hang_system_real(void)
+{
+    static const struct hang_system real = {.sample = sample, .load = load, .debugged = debugged};
+    return &real;
+}

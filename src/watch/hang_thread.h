@@ -1,0 +1,20 @@
+/* The monitor's thread. */
+#ifndef WATCH_HANG_THREAD_H
+#define WATCH_HANG_THREAD_H
+
+#include "watch/hang_core.h"
+
+#include <pthread.h>
+
+struct hang_thread {
+    pthread_t thread;
+    pthread_mutex_t registrations; /* watches are added and removed one at a time; the monitor's
+                                      thread never takes it */
+};
+
+/* Starts it; false when the system has no thread for us. */
+bool hang_thread_start(struct fw_hang_monitor *monitor);
+/* Ends it and waits for it. */
+void hang_thread_stop(struct fw_hang_monitor *monitor);
+
+#endif
