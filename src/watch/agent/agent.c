@@ -417,7 +417,7 @@ __attribute__((destructor)) static void at_unload(void)
     write_last();
 }
 
-typedef void exit_call(int) __attribute__((noreturn));
+typedef void exit_call(int);
 
 static exit_call *next_exit(const char *name)
 {
