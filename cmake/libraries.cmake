@@ -103,3 +103,56 @@ if(TARGET framewalk_symbols_core)
   endforeach()
   add_library(framewalk::symbols ALIAS framewalk_symbols_shared)
 endif()
+
+# libframewalk-upload in both forms, where libcurl is. It holds hidden copies of the little that it needs of
+# libframewalk (looking a report over), so a program may link all three, in any order and form.
+if(TARGET framewalk_upload_core)
+  set(FW_UPLOAD_API # what upload.h declares; packaging/check/exported.sh compares
+    fw_upload_now
+    fw_upload_start
+    fw_upload_stop
+    fw_upload_totals
+    )
+  add_library(framewalk_upload_members STATIC $<TARGET_OBJECTS:framewalk_upload_core>
+    $<TARGET_OBJECTS:framewalk_upload_curl> $<TARGET_OBJECTS:framewalk_core>)
+  set_target_properties(framewalk_upload_members PROPERTIES LINKER_LANGUAGE C)
+  list(TRANSFORM FW_UPLOAD_API PREPEND "-Wl,-u," OUTPUT_VARIABLE fw_upload_roots)
+  list(JOIN FW_UPLOAD_API "; " fw_upload_names)
+  set(fw_upload_map ${CMAKE_CURRENT_BINARY_DIR}/framewalk-upload.map)
+  file(CONFIGURE OUTPUT ${fw_upload_map} CONTENT "{ global: @fw_upload_names@; local: *; };\n" @ONLY)
+
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/framewalk-upload.c @ONLY
+    CONTENT "typedef int framewalk_upload; /* a library needs a source of its own */\n")
+  add_library(framewalk_upload_shared SHARED ${CMAKE_CURRENT_BINARY_DIR}/framewalk-upload.c)
+  set_target_properties(framewalk_upload_shared PROPERTIES
+    OUTPUT_NAME framewalk-upload EXPORT_NAME upload
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C LINK_DEPENDS ${fw_upload_map})
+  target_link_options(framewalk_upload_shared PRIVATE
+    ${fw_upload_roots} -static-libgcc -Wl,--gc-sections -Wl,--version-script=${fw_upload_map})
+  target_link_libraries(framewalk_upload_shared PRIVATE
+    framewalk_upload_members PkgConfig::LIBCURL PkgConfig::ZLIB Threads::Threads)
+  if(NOT FW_SANITIZE AND NOT FW_FUZZ)
+    target_link_options(framewalk_upload_shared PRIVATE -Wl,-z,defs)
+    list(TRANSFORM FW_UPLOAD_API PREPEND "--keep-global-symbol=" OUTPUT_VARIABLE fw_upload_kept)
+    set(fw_partial ${CMAKE_CURRENT_BINARY_DIR}/libframewalk-upload.o)
+    add_custom_command(OUTPUT ${fw_partial}
+      COMMAND ${CMAKE_C_COMPILER} ${fw_partial_flags} -r -nostdlib -Wl,--force-group-allocation ${fw_upload_roots}
+              -o ${fw_partial} $<TARGET_FILE:framewalk_upload_members>
+      COMMAND ${CMAKE_OBJCOPY} ${fw_upload_kept} ${fw_partial}
+      DEPENDS framewalk_upload_members
+      COMMENT "Linking libframewalk-upload.o with its internal symbols made local"
+      VERBATIM)
+    add_library(framewalk_upload_static STATIC ${fw_partial})
+    set_target_properties(framewalk_upload_static PROPERTIES
+      OUTPUT_NAME framewalk-upload EXPORT_NAME upload-static LINKER_LANGUAGE C)
+    target_link_libraries(framewalk_upload_static INTERFACE curl z ${CMAKE_THREAD_LIBS_INIT})
+    add_library(framewalk::upload-static ALIAS framewalk_upload_static)
+  endif()
+  foreach(target framewalk_upload_shared framewalk_upload_static)
+    if(TARGET ${target})
+      target_include_directories(${target} INTERFACE
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    endif()
+  endforeach()
+  add_library(framewalk::upload ALIAS framewalk_upload_shared)
+endif()

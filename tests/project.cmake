@@ -4,13 +4,17 @@ set(fw_check ${PROJECT_SOURCE_DIR}/packaging/check)
 
 set(fw_headers ${PROJECT_SOURCE_DIR}/include/framewalk)
 file(GLOB fw_capture_headers CONFIGURE_DEPENDS ${fw_headers}/*.h)
-list(REMOVE_ITEM fw_capture_headers ${fw_headers}/symbolicate.h)
+list(REMOVE_ITEM fw_capture_headers ${fw_headers}/symbolicate.h ${fw_headers}/upload.h)
 add_test(NAME exported_symbols COMMAND sh ${fw_check}/exported.sh ${CMAKE_NM}
   $<TARGET_FILE:framewalk_shared> $<TARGET_FILE:framewalk_static> ${fw_capture_headers})
 if(TARGET framewalk_symbols_static)
   add_test(NAME exported_symbols_of_symbols COMMAND sh ${fw_check}/exported.sh ${CMAKE_NM}
     $<TARGET_FILE:framewalk_symbols_shared> $<TARGET_FILE:framewalk_symbols_static>
     ${fw_headers}/symbolicate.h ${fw_headers}/error.h)
+endif()
+if(TARGET framewalk_upload_static)
+  add_test(NAME exported_symbols_of_upload COMMAND sh ${fw_check}/exported.sh ${CMAKE_NM}
+    $<TARGET_FILE:framewalk_upload_shared> $<TARGET_FILE:framewalk_upload_static> ${fw_headers}/upload.h)
 endif()
 add_test(NAME libc_alone COMMAND sh ${fw_check}/needed.sh ${CMAKE_READELF} $<TARGET_FILE:framewalk_shared>)
 add_test(NAME footprint COMMAND sh ${fw_check}/footprint.sh ${CMAKE_READELF} $<TARGET_FILE:framewalk_shared> 524288)

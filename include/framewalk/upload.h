@@ -76,7 +76,8 @@ struct fw_upload_options {
 struct fw_upload_totals {
     size_t size; /* set it before the call */
     uint64_t sent, duplicates, refused, requests, failures;
-    uint64_t waiting; /* reports in the folder now */
+    uint64_t waiting;  /* reports in the folder now */
+    char message[128]; /* why the last request failed; empty: it did not */
 };
 
 /* Starts the background thread. */

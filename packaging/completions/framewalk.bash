@@ -96,6 +96,23 @@ _framewalk_inspect() {
     esac
 }
 
+_framewalk_push() {
+    local cur=$1 prev=$2
+    case $prev in
+    --to) return ;;
+    esac
+    case $cur in
+    -*)
+        mapfile -t COMPREPLY < <(compgen -W '--to --key-file --ca-file --plain-http --keep --dry-run
+            --verbose --quiet --help' -- "$cur")
+        ;;
+    *)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        ;;
+    esac
+}
+
 _framewalk_demangle() {
     local cur=$1 prev=$2
     case $prev in
@@ -114,7 +131,7 @@ _framewalk() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle push help --help --version' -- "$cur")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -123,7 +140,8 @@ _framewalk() {
     convert) _framewalk_convert "$cur" "$prev" ;;
     inspect) _framewalk_inspect "$cur" "$prev" ;;
     demangle) _framewalk_demangle "$cur" "$prev" ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle help' -- "$cur") ;;
+    push) _framewalk_push "$cur" "$prev" ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle push help' -- "$cur") ;;
     esac
 }
 

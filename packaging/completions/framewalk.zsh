@@ -108,12 +108,27 @@ _framewalk_demangle() {
         '*:name:'
 }
 
+_framewalk_push() {
+    _arguments -s -S \
+        '--to=[the collector]:URL:' \
+        '--key-file=[file with the key]:file:_files' \
+        '--ca-file=[certificates to trust]:file:_files' \
+        '--plain-http[allow http\:// to other machines]' \
+        '--keep[remove nothing from folders]' \
+        '(-n --dry-run)'{-n,--dry-run}'[list what would be sent]' \
+        '(-v --verbose)'{-v,--verbose}'[say what became of each report]' \
+        '(-q --quiet)'{-q,--quiet}'[errors only]' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '*:folder or report:_files'
+}
+
 _framewalk() {
     local -a commands
     commands=('dump:stacks of all threads of a process or a core file'
         'symbolicate:names for addresses and crash reports'
         'convert:a debug file to a symbol map' 'inspect:what is in a file'
-        'demangle:mangled names to readable ones' 'help:what a command takes')
+        'demangle:mangled names to readable ones' 'push:reports to a collector'
+        'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
         return
@@ -126,6 +141,7 @@ _framewalk() {
         convert) _framewalk_convert ;;
         inspect) _framewalk_inspect ;;
         demangle) _framewalk_demangle ;;
+        push) _framewalk_push ;;
         help) _describe -t commands 'command' commands ;;
     esac
 }

@@ -2,8 +2,8 @@
 # shellcheck shell=sh
 
 packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config"
-packages_tool="libcurl4-openssl-dev libdeflate-dev liblzma-dev libzstd-dev libjansson-dev"
-packages_test="libcmocka-dev zlib1g-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils python3 procps util-linux"
+packages_tool="libcurl4-openssl-dev zlib1g-dev libdeflate-dev liblzma-dev libzstd-dev libjansson-dev"
+packages_test="libcmocka-dev zlib1g-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils python3 openssl procps util-linux"
 packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
     gcc-12-multilib qemu-user" # gcc-multilib itself conflicts with the cross compilers
 packages_bench="libunwind-dev libabsl-dev elfutils gdb"

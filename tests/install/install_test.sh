@@ -1,7 +1,7 @@
 #!/bin/sh
 # install_test.sh CMAKE BUILD ROOT CC GENERATOR: installs BUILD into a new prefix, moves the prefix, then builds and
 # runs the programs that README.md shows, four ways each: pkg-config and find_package, shared and static; the example
-# of libframewalk-symbols, and a program that uses both libraries.
+# of libframewalk-symbols, a program that uses both libraries, and one that sends reports.
 set -eu
 cmake=$1 build=$2 root=$3 cc=$4 generator=$5
 work=$(mktemp -d)
@@ -13,7 +13,7 @@ prefix=$work/prefix
 
 source=$work/source
 mkdir "$source"
-cp "$root/tests/install/CMakeLists.txt" "$root/tests/install/both.c" "$root/examples/symbolicate.c" "$source"
+cp "$root/tests/install/CMakeLists.txt" "$root/tests/install/both.c" "$root/tests/install/upload.c" "$root/examples/symbolicate.c" "$source"
 # shown N: the N-th program of README.md.
 shown() {
     awk -v wanted="$1" '/^```c$/ { on = ++n == wanted; next } /^```$/ { on = 0 } on' "$root/README.md"
@@ -45,6 +45,14 @@ stack() {
     grep -q '^take_stack .*both.c:[1-9]' "$work/output"
     grep -q '^main .*both.c:[1-9]' "$work/output"
     grep -q '^3 no error$' "$work/output"
+}
+
+# sends COMMAND...: the program must find nothing to send.
+sends() {
+    mkdir -p "$work/reports"
+    "$@" "$work/reports" >"$work/output" || true
+    cat "$work/output"
+    grep -q '^0 requests$' "$work/output"
 }
 
 pc=$(find "$prefix" -name framewalk.pc)
@@ -88,6 +96,19 @@ if pkg-config --exists framewalk-symbols; then
     stack "$work/both"
 fi
 
+if pkg-config --exists framewalk-upload; then
+    echo "pkg-config, upload, shared"
+    # shellcheck disable=SC2046
+    "$cc" -o "$work/upload" "$source/upload.c" $(pkg-config --cflags --libs framewalk-upload)
+    sends env LD_LIBRARY_PATH="$libdir" "$work/upload"
+
+    echo "pkg-config, upload, static; libcurl shared, as few systems have all that it needs as archives"
+    # shellcheck disable=SC2046
+    "$cc" -o "$work/upload" "$source/upload.c" $(pkg-config --cflags framewalk-upload) \
+        "$libdir/libframewalk-upload.a" $(pkg-config --libs libcurl zlib) -pthread
+    sends "$work/upload"
+fi
+
 echo "find_package"
 "$cmake" -S "$source" -B "$work/build" -G "$generator" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
 "$cmake" --build "$work/build" >/dev/null
@@ -99,6 +120,11 @@ if [ -x "$work/build/symbolicate_shared" ]; then
     done
     for program in both_shared_framewalk both_static_framewalk both_shared_symbols both_static_symbols; do
         stack "$work/build/$program"
+    done
+fi
+if [ -x "$work/build/upload_shared" ]; then
+    for program in upload_shared upload_static upload_and_framewalk; do
+        sends "$work/build/$program"
     done
 fi
 

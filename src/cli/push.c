@@ -1,0 +1,300 @@
+/*
+ * `framewalk push PATH... --to URL`: what <framewalk/upload.h> does in a program, at once and in
+ * the foreground, and said to people.
+ *
+ * A folder is handled as the background upload does: under its lock, each file removed when the
+ * collector has it. Files that are named are somebody's own and stay.
+ */
+#include "cli/push.h"
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "watch/upload_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct push {
+    const struct push_command *command;
+    struct upload_settings settings;
+    struct upload_job job;
+    struct progress progress;
+    struct upload_list files; /* those named on the command line */
+    uint64_t sent, duplicates, refused, left, done;
+    bool failed;         /* a request came to nothing: further paths are not tried */
+    enum cli_exit worst; /* of what has no part in the sums: paths that cannot be opened */
+};
+
+static void note(struct push *p, enum cli_exit code)
+{
+    if (p->worst == CLI_OK)
+        p->worst = code;
+}
+
+static void out_of_memory(struct push *p)
+{
+    cli_error("out of memory");
+    note(p, CLI_FAILED);
+}
+
+static const char *verdict_text(enum upload_verdict verdict)
+{
+    switch (verdict) {
+    case UPLOAD_ACCEPTED: return "sent";
+    case UPLOAD_DUPLICATE: return "known already";
+    case UPLOAD_REFUSED: return "refused by the collector";
+    case UPLOAD_RETRY: return "wanted later by the collector";
+    default: return "not mentioned in the collector's answer";
+    }
+}
+
+static void told(void *context, const struct upload_item *item, const struct upload_answer *answer,
+                 const char *why)
+{
+    struct push *p = context;
+    const char *name = item->path ? item->path : item->id;
+    p->done++;
+    progress_show(&p->progress, "Sending: %" PRIu64 " reports", p->done);
+    bool good = answer && !why &&
+                (answer->verdict == UPLOAD_ACCEPTED || answer->verdict == UPLOAD_DUPLICATE);
+    if (good && !p->command->verbose)
+        return;
+    progress_end(&p->progress);
+    if (good)
+        printf("%s  %s\n", name, verdict_text(answer->verdict));
+    else if (!answer || why)
+        cli_error("%s: %s", name, why);
+    else
+        cli_error("%s: %s%s%s", name, verdict_text(answer->verdict), answer->reason[0] ? ": " : "",
+                  answer->reason);
+}
+
+/* What to do about it, where that can be known. */
+static const char *next_step(const struct push *p, const struct upload_outcome *outcome)
+{
+    if (outcome->end == UPLOAD_KEY)
+        return p->command->key_file ? "is it the right one in --key-file?"
+                                    : "--key-file FILE gives it";
+    if (strstr(outcome->message, "certificate") || strstr(outcome->message, "SSL"))
+        return "--ca-file FILE names other certificates to trust";
+    if (strstr(outcome->message, "URL"))
+        return "is --to right?";
+    return "the reports stay where they are: try again later";
+}
+
+static void take_outcome(struct push *p, const struct upload_outcome *outcome)
+{
+    progress_end(&p->progress);
+    p->sent += outcome->sent;
+    p->duplicates += outcome->duplicates;
+    p->refused += outcome->refused;
+    p->left += outcome->left;
+    if (!outcome->failures)
+        return;
+    p->failed = true;
+    cli_error("%s: %s (%s)", p->command->url, outcome->message, next_step(p, outcome));
+    if (outcome->retry_after)
+        cli_error("the collector asks to wait %" PRIu32 " seconds", outcome->retry_after);
+    note(p, outcome->end == UPLOAD_KEY ? CLI_PERMISSION : CLI_FAILED);
+}
+
+/* --- dry run --- */
+
+static void list_one(struct push *p, struct upload_list *list, struct upload_item *item)
+{
+    fw_error error = upload_item_read(list, item);
+    if (error == FW_ERR_NOT_FOUND)
+        return;
+    if (error) {
+        cli_error("%s: would not be sent: %s", item->path ? item->path : item->id,
+                  error == FW_ERR_FORMAT ? "no Framewalk report" : fw_error_text(error));
+        note(p, error == FW_ERR_PERMISSION ? CLI_PERMISSION : CLI_FORMAT);
+        return;
+    }
+    p->done++;
+    printf("%s  %8" PRIu64 " bytes  %s\n", item->id, item->size, item->path);
+    upload_item_drop(item);
+}
+
+static void list_all(struct push *p, struct upload_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        list_one(p, list, &list->items[i]);
+}
+
+/* --- paths --- */
+
+/* Sends, or with --dry-run lists, without lock and without removing anything. */
+static void handle_list(struct push *p, struct upload_list *list)
+{
+    struct upload_outcome outcome;
+    list->keep = true;
+    if (p->command->dry_run) {
+        list_all(p, list);
+        return;
+    }
+    upload_send(&p->job, list, &outcome);
+    take_outcome(p, &outcome);
+}
+
+static void complain(struct push *p, fw_error error, const struct fw_failure *why)
+{
+    cli_error("%s", why->message);
+    note(p, error == FW_ERR_NOT_FOUND    ? CLI_FORMAT
+            : error == FW_ERR_PERMISSION ? CLI_PERMISSION
+                                         : CLI_FAILED);
+}
+
+static void handle_folder(struct push *p, const char *path)
+{
+    struct fw_failure why = {0};
+    struct upload_outcome outcome = {.end = UPLOAD_DONE};
+    if (!p->command->dry_run && !p->command->keep) {
+        fw_error error = upload_pass_now(&p->job, path, &outcome, &why);
+        take_outcome(p, &outcome);
+        if (error)
+            complain(p, error, &why);
+        return;
+    }
+    struct upload_folder folder;
+    struct upload_list list = {0};
+    fw_error error = upload_folder_open(path, true, &folder, &why);
+    if (!error)
+        error = upload_folder_list(folder.folder, &list, &why);
+    if (error)
+        complain(p, error, &why);
+    else
+        handle_list(p, &list);
+    upload_list_free(&list);
+    upload_folder_close(&folder);
+}
+
+/* Files are sent together when all paths have been looked at. */
+static void add_file(struct push *p, const char *path, const struct stat *about)
+{
+    struct upload_item *item = &p->files.items[p->files.count];
+    *item = (struct upload_item){.path = strdup(path), .size = (uint64_t)about->st_size};
+    p->files.count += item->path != NULL;
+    if (!item->path)
+        out_of_memory(p);
+}
+
+static void send_files(struct push *p)
+{
+    uint64_t refused = p->refused;
+    if (p->files.count && !p->failed)
+        handle_list(p, &p->files);
+    if (p->refused > refused)
+        note(p, CLI_FORMAT);
+}
+
+static void handle_path(struct push *p, const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0) {
+        cli_error("%s: %s", path, strerror(errno));
+        note(p, errno == EACCES ? CLI_PERMISSION : CLI_FORMAT);
+    } else if (S_ISDIR(about.st_mode)) {
+        handle_folder(p, path);
+    } else if (S_ISREG(about.st_mode)) {
+        add_file(p, path, &about);
+    } else {
+        cli_error("%s: neither a folder nor a file", path);
+        note(p, CLI_FORMAT);
+    }
+}
+
+/* --- all together --- */
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void summary(const struct push *p)
+{
+    if (p->command->quiet)
+        return;
+    if (p->command->dry_run) {
+        printf("%" PRIu64 " report%s would be sent\n", p->done, plural(p->done));
+        return;
+    }
+    uint64_t there = p->sent + p->duplicates;
+    printf("%" PRIu64 " report%s sent", there, plural(there));
+    if (p->duplicates)
+        printf(" (%" PRIu64 " known already)", p->duplicates);
+    if (p->refused)
+        printf(", %" PRIu64 " refused", p->refused);
+    if (p->left)
+        printf(", %" PRIu64 " left", p->left);
+    putchar('\n');
+}
+
+static int exit_code(const struct push *p)
+{
+    bool some = p->sent || p->duplicates;
+    if (some && (p->worst || p->refused || p->left))
+        return CLI_INCOMPLETE;
+    if (p->worst)
+        return p->worst;
+    return p->refused || p->left ? CLI_INCOMPLETE : CLI_OK;
+}
+
+static bool prepare(struct push *p)
+{
+    const struct push_command *c = p->command;
+    const struct fw_upload_options options = {.size = sizeof options,
+                                              .url = c->url,
+                                              .key_file = c->key_file,
+                                              .ca_file = c->ca_file,
+                                              .plain_http = c->plain_http};
+    struct fw_failure why = {0};
+    fw_error error = upload_settings_make(&options, false, &p->settings, &why);
+    p->job = (struct upload_job){.settings = &p->settings, .told = told, .told_context = p};
+    if (!error && !c->dry_run && (p->job.client = upload_curl_open(&p->settings, &why)) == NULL)
+        error = FW_ERR_UNSUPPORTED;
+    if (!error)
+        return true;
+    cli_error("%s", why.message);
+    note(p, error == FW_ERR_PERMISSION || error == FW_ERR_NOT_FOUND ? CLI_PERMISSION
+            : error == FW_ERR_ARGUMENT                              ? CLI_USAGE
+                                                                    : CLI_FAILED);
+    return false;
+}
+
+int push_main(int argc, char **argv)
+{
+    struct push_command command;
+    if (!push_parse(argc, argv, &command))
+        return CLI_USAGE;
+    if (command.help) {
+        push_usage(stdout);
+        return CLI_OK;
+    }
+    struct push p = {.command = &command};
+    progress_begin(&p.progress);
+    p.files = (struct upload_list){.folder = AT_FDCWD};
+    p.files.items = calloc((size_t)argc, sizeof *p.files.items);
+    if (!p.files.items) {
+        out_of_memory(&p);
+    } else if (!command.url || prepare(&p)) {
+        for (int i = command.first_path; i < argc && !p.failed; i++)
+            handle_path(&p, argv[i]);
+        send_files(&p);
+        summary(&p);
+    }
+    upload_list_free(&p.files);
+    upload_curl_close(p.job.client);
+    if (command.url)
+        upload_settings_free(&p.settings);
+    if (fflush(stdout) != 0) {
+        cli_error("standard output: %s", strerror(errno));
+        return CLI_FAILED;
+    }
+    return exit_code(&p);
+}

@@ -1,0 +1,19 @@
+/* `framewalk push`: sends reports to a collector. */
+#ifndef CLI_PUSH_H
+#define CLI_PUSH_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+int push_main(int argc, char **argv);
+void push_usage(FILE *to);
+
+struct push_command { /* push_options.c: the command line */
+    const char *url, *key_file, *ca_file;
+    bool plain_http, keep, dry_run, quiet, verbose, help;
+    int first_path; /* in argv */
+};
+/* False when the command line is wrong, which was said. */
+bool push_parse(int argc, char **argv, struct push_command *command);
+
+#endif
