@@ -124,7 +124,7 @@ struct run_frame {
     uint32_t line;
     const char *image;    /* file name; NULL: in none */
     uint64_t offset;      /* in the image, or the address */
-    bool system;          /* came with the operating system, or is the loader's and libc's */
+    bool system;          /* came with the operating system, or runs scripts: not to blame */
     bool inlined, tail, script, signal;
 };
 struct run_stack { /* innermost first */
@@ -139,9 +139,9 @@ bool run_names(const struct run_options *options, struct fw_symbolicator *symbol
 /* Stack `index` of the report's threads[]; none for REPORT_NONE. */
 struct run_stack run_stack_of(const struct run_report *report, uint32_t index);
 void run_frames_free(struct run_frames *frames);
-/* The frame to point at: the innermost that is the program's own, where `program` is the file name
- * of its executable; else the innermost with a name. NULL: there is no frame. */
-const struct run_frame *run_guilty(const struct run_stack *stack, const char *program);
+/* The frame to point at: the innermost that is the program's own; else the innermost with a name.
+ * NULL: there is no frame. */
+const struct run_frame *run_guilty(const struct run_stack *stack);
 
 /* ---- run_hangs.c ---- */
 

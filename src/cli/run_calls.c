@@ -24,11 +24,10 @@ static bool is_same_place(const struct run_frame *a, const struct run_frame *b)
            (a->function || a->offset == b->offset);
 }
 
-static struct run_caller caller_of(const struct report *r, const struct run_stack *stack)
+static struct run_caller caller_of(const struct run_stack *stack)
 {
     struct run_caller caller = {0};
-    const char *program = r->info.path ? symbolicate_last_part(r->info.path) : "";
-    const struct run_frame *own = run_guilty(stack, program);
+    const struct run_frame *own = run_guilty(stack);
     caller.caller = stack->frames[0];
     if (own && own != &stack->frames[0] && !own->system)
         caller.own = *own;
@@ -55,7 +54,7 @@ static bool add_call(struct run_api *api, const struct run_report *report,
         api->without += call->count;
         return true;
     }
-    struct run_caller wanted = caller_of(report->report, &stack);
+    struct run_caller wanted = caller_of(&stack);
     struct run_caller *caller = find_caller(api, &wanted);
     if (!caller)
         return false;

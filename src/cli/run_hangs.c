@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 50 }; /* percent of the time that a branch must hold */
+enum { MOST = 75 }; /* percent of the time that a branch must hold */
 
 struct branch { /* a sample that is still on the way */
     struct run_stack stack;
@@ -115,11 +115,6 @@ static uint64_t key_of(const struct run_hang *hang, const struct report *r)
     return hash;
 }
 
-static const char *program_of(const struct report *r)
-{
-    return r->info.path ? symbolicate_last_part(r->info.path) : "";
-}
-
 /* A script's innermost frame is where a person looks first. */
 static struct run_frame blame(const struct run_hang *hang, const struct report *r)
 {
@@ -130,7 +125,7 @@ static struct run_frame blame(const struct run_hang *hang, const struct report *
                                   .line = frame->line,
                                   .script = true};
     }
-    const struct run_frame *guilty = run_guilty(&hang->stack, program_of(r));
+    const struct run_frame *guilty = run_guilty(&hang->stack);
     return guilty ? *guilty : (struct run_frame){0};
 }
 
@@ -141,7 +136,7 @@ static void find_place(struct run_hang *hang, struct branch *branches, size_t co
         total += branches[i].weight;
     size_t depth = 0, kept;
     while ((kept = heaviest(branches, count, depth, &weight)) > 0 &&
-           percent_of(weight, total) > MOST) {
+           percent_of(weight, total) >= MOST) {
         count = kept;
         agreed = weight;
         depth++;

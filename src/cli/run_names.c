@@ -117,6 +117,8 @@ static bool add_resolved(struct run_frames *to, const struct report *r,
         f.line = symbol->line;
         f.inlined = symbol->flags & FW_SYMBOL_INLINED;
         f.tail = symbol->flags & FW_SYMBOL_TAIL_CALL;
+        if (f.function && strcmp(f.function, "_start") == 0)
+            f.system = true; /* it is the C library's, and stands in every program */
         if (!add(to, &f))
             return false;
     }
@@ -154,6 +156,21 @@ static bool ask(struct naming *n, const struct report *r, struct fw_stack_addres
     return *questions != NULL;
 }
 
+/* Frames of the program that runs scripts are no more to blame than the system's; nor are those of
+ * Node's own scripts. */
+static void tell_runtime(const struct report *r, struct run_frame *frames, size_t count)
+{
+    const char *program = r->info.path ? symbolicate_last_part(r->info.path) : "";
+    bool scripts = false;
+    for (size_t i = 0; i < count; i++)
+        scripts |= frames[i].script;
+    for (size_t i = 0; scripts && i < count; i++) {
+        struct run_frame *frame = &frames[i];
+        bool internal = frame->script && frame->file && strncmp(frame->file, "node:", 5) == 0;
+        frame->system |= internal || (frame->image && strcmp(frame->image, program) == 0);
+    }
+}
+
 static bool take(const struct report *r, struct run_frames *to)
 {
     size_t at = 0;
@@ -170,6 +187,7 @@ static bool take(const struct report *r, struct run_frames *to)
         }
         at++;
         to->stacks[t].count = to->count - begins[t];
+        tell_runtime(r, to->frames + begins[t], to->stacks[t].count);
         to->stacks[t].broken = thread->end > FW_END_ROOT && thread->end != FW_END_LIMIT;
     }
     for (size_t t = 0; taken && t < r->thread_count; t++)
@@ -237,16 +255,11 @@ void run_frames_free(struct run_frames *frames)
     free(frames);
 }
 
-const struct run_frame *run_guilty(const struct run_stack *stack, const char *program)
+const struct run_frame *run_guilty(const struct run_stack *stack)
 {
-    const char *runtime = NULL; /* what runs the scripts is not to blame */
-    for (size_t i = 0; i < stack->count; i++)
-        if (stack->frames[i].script)
-            runtime = program;
     for (size_t i = 0; i < stack->count; i++) {
         const struct run_frame *frame = &stack->frames[i];
-        bool is_runtime = runtime && frame->image && strcmp(frame->image, runtime) == 0;
-        if (!frame->system && !frame->tail && frame->function && !is_runtime)
+        if (!frame->system && !frame->tail && frame->function)
             return frame;
     }
     for (size_t i = 0; i < stack->count; i++)

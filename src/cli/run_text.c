@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { TEXT = 1024, FOLD_FROM = 3, SHOWN_CALLERS = 5, SHOWN_HANGS = 10, SCRIPT_FRAMES = 12 };
+enum { TEXT = 1200, PART = 500, FOLD_FROM = 3, SHOWN_CALLERS = 5, SHOWN_HANGS = 10, SCRIPT_FRAMES = 12 };
 
 struct text {
     const struct run_summary *s;
@@ -52,7 +52,7 @@ static const char *plural(uint64_t count)
 /* `function  file:line`, or where it is when neither is known. */
 static void put_place(const struct run_frame *frame, bool whole_path, char *to, size_t size)
 {
-    char function[TEXT / 2], file[TEXT / 2], image[128];
+    char function[PART + 40], file[PART], image[128];
     style_clean(frame->image ? frame->image : "", image, sizeof image);
     if (frame->function)
         style_clean(frame->function, function, sizeof function);
@@ -114,9 +114,9 @@ static void print_fold(struct text *t, const struct run_stack *stack, size_t at,
     style_line(&t->style, STYLE_DIM, "       ... %zu frames in %s", count, list);
 }
 
-static void print_stack(struct text *t, const struct run_stack *stack, const char *program)
+static void print_stack(struct text *t, const struct run_stack *stack)
 {
-    const struct run_frame *guilty = run_guilty(stack, program);
+    const struct run_frame *guilty = run_guilty(stack);
     size_t innermost = guilty ? (size_t)(guilty - stack->frames) : 0;
     for (size_t i = 0; i < stack->count;) {
         size_t passing = i > innermost ? count_passing(stack, i) : 0;
@@ -192,9 +192,11 @@ static void print_hang(struct text *t, size_t number, const struct run_hang *han
     print_heading(t, number, hang);
     if (hang->script)
         print_script(t, r, hang->script);
+    if (hang->script && !t->s->options->verbose)
+        return; /* what the interpreter does for it */
     print_inside(t, hang);
-    if (hang->stack.count && (!hang->script || t->s->options->verbose))
-        print_stack(t, &hang->stack, r->info.path ? symbolicate_last_part(r->info.path) : "");
+    if (hang->stack.count)
+        print_stack(t, &hang->stack);
 }
 
 static void print_hangs(struct text *t)

@@ -450,7 +450,7 @@ AGENT_EXPORT void _Exit(int status)
 static void in_child(void)
 {
     bool follow = agent_settings.follow;
-    atomic_store(&agent.pid, getpid());
+    atomic_store(&agent.pid, follow ? getpid() : 0);
     atomic_store(&agent.watch, NULL);
     agent.monitor = NULL; /* the parent's: its thread is not here */
     agent.reports = NULL;
