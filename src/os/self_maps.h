@@ -12,7 +12,7 @@
 
 struct self_mapping {
     uintptr_t lo, hi;
-    bool readable, executable;
+    bool readable, executable, writable;
 };
 
 /* The mapping that holds `address`; false when there is none or /proc cannot be read. Costs 5 us

@@ -67,16 +67,27 @@ static bool identify(int fd, struct spool_file *file)
     return true;
 }
 
+static bool is_same(const struct spool_file *a, const struct spool_file *b)
+{
+    return a->device == b->device && a->inode == b->inode;
+}
+
 bool spool_file_holds(const struct spool_file *file)
 {
     struct spool_file now;
-    return file->fd >= 0 && identify(file->fd, &now) && now.device == file->device &&
-           now.inode == file->inode;
+    return file->fd >= 0 && identify(file->fd, &now) && is_same(file, &now);
+}
+
+/* Whether the number may be closed: not when it is known to be another file's, or none. */
+static bool can_close(const struct spool_file *file)
+{
+    struct spool_file now;
+    return file->fd >= 0 && (identify(file->fd, &now) ? is_same(file, &now) : errno != EBADF);
 }
 
 void spool_file_close(struct spool_file *file)
 {
-    if (spool_file_holds(file))
+    if (can_close(file))
         close(file->fd);
     file->fd = -1;
 }
@@ -99,7 +110,7 @@ int spool_folder_open(struct spool_folder *folder, const char *path)
 
 void spool_folder_close(struct spool_folder *folder)
 {
-    if (folder->list && spool_file_holds(&folder->file))
+    if (folder->list && can_close(&folder->file))
         closedir(folder->list);
     folder->list = NULL;
 }

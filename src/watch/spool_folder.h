@@ -68,7 +68,7 @@ bool spool_folder_sync(const struct spool_folder *folder);
 
 /* Whether the descriptor still is that file. Async-signal-safe. */
 bool spool_file_holds(const struct spool_file *file);
-/* Closes it, if so. Async-signal-safe. */
+/* Closes it, unless the number is another file's by now. Async-signal-safe. */
 void spool_file_close(struct spool_file *file);
 
 /* A new ID.part, empty and locked; false when there can be none. */

@@ -25,3 +25,18 @@ if(TARGET framewalk_upload_core)
     $<TARGET_FILE:upload_driver> $<TARGET_FILE:framewalk>)
   set_tests_properties(upload_server PROPERTIES TIMEOUT 600 LABELS concurrency)
 endif()
+
+# Its system calls go through support/sys_fail.c.
+fw_spool_test(spool_faults watch/spool_faults_test.c support/sys_fail.c)
+foreach(name IN ITEMS mkdir open openat fdopendir readdir fstat fstatat flock getentropy pread pwrite ftruncate
+    fdatasync fsync renameat unlinkat close mmap)
+  target_link_options(test_spool_faults PRIVATE -Wl,--wrap=${name})
+endforeach()
+
+# kill -9 at random moments; bench/watch.sh runs it for longer.
+add_executable(spool_kill ../bench/watch_kill.c watch/spool_support.c)
+target_link_libraries(spool_kill PRIVATE framewalk_core Threads::Threads)
+target_compile_definitions(spool_kill PRIVATE _GNU_SOURCE SPOOL_FOLDERS="${CMAKE_CURRENT_BINARY_DIR}")
+target_include_directories(spool_kill PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+add_test(NAME spool_kill COMMAND spool_kill ${CMAKE_CURRENT_BINARY_DIR}/spool_kill.folder 60)
+set_tests_properties(spool_kill PROPERTIES TIMEOUT 300)

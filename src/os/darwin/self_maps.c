@@ -27,6 +27,7 @@ bool self_mapping_find(uintptr_t address, struct self_mapping *mapping)
         .hi = (uintptr_t)start + size,
         .readable = info.protection & VM_PROT_READ,
         .executable = info.protection & VM_PROT_EXECUTE,
+        .writable = info.protection & VM_PROT_WRITE,
     };
     return true;
 }

@@ -19,7 +19,7 @@ struct procmap_query {
     uint64_t vma_name_addr, build_id_addr;
 };
 #define PROCMAP_QUERY_IOCTL _IOWR('f', 17, struct procmap_query)
-enum { PROCMAP_READABLE = 1, PROCMAP_EXECUTABLE = 4 };
+enum { PROCMAP_READABLE = 1, PROCMAP_WRITABLE = 2, PROCMAP_EXECUTABLE = 4 };
 
 /* Returns 0 or -errno: -ENOENT when nothing is mapped there. */
 static long query(int maps, uintptr_t address, struct self_mapping *mapping)
@@ -32,6 +32,7 @@ static long query(int maps, uintptr_t address, struct self_mapping *mapping)
     mapping->hi = (uintptr_t)q.vma_end;
     mapping->readable = q.vma_flags & PROCMAP_READABLE;
     mapping->executable = q.vma_flags & PROCMAP_EXECUTABLE;
+    mapping->writable = q.vma_flags & PROCMAP_WRITABLE;
     return 0;
 }
 
@@ -39,7 +40,7 @@ static long query(int maps, uintptr_t address, struct self_mapping *mapping)
 struct maps_scan {
     uintptr_t number, lo;
     unsigned field, column;
-    bool readable, executable, skip;
+    bool readable, executable, writable, skip;
 };
 
 static int hex_digit(char c)
@@ -66,13 +67,14 @@ static bool scan_byte(struct maps_scan *s, char c, uintptr_t address, struct sel
         s->field = 2;
     } else if (s->field == 2 && c != ' ') {
         s->readable |= s->column == 0 && c == 'r';
+        s->writable |= s->column == 1 && c == 'w';
         s->executable |= s->column == 2 && c == 'x';
         s->column++;
     } else {
         s->skip = true;
         if (address < s->lo || address >= s->number)
             return false;
-        *mapping = (struct self_mapping){s->lo, s->number, s->readable, s->executable};
+        *mapping = (struct self_mapping){s->lo, s->number, s->readable, s->executable, s->writable};
         return true;
     }
     return false;

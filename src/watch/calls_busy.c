@@ -1,0 +1,112 @@
+/*
+ * Which threads are in the watch's own work (calls_busy.h): a thread-local word where the first use
+ * of one does not allocate, else a table of threads.
+ */
+#include "watch/calls_busy.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/resource.h>
+
+#include "framewalk/threads.h"
+#include "os/self_maps.h"
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+
+static _Thread_local struct {
+    volatile bool busy;
+    uintptr_t lo, hi; /* of the stack that was looked at last */
+} own __attribute__((tls_model("initial-exec")));
+
+bool calls_busy_enter(void)
+{
+    if (own.busy)
+        return false;
+    own.busy = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    return true;
+}
+
+void calls_busy_leave(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    own.busy = false;
+}
+
+/* The first thread's stack grows down to its limit. */
+static uintptr_t lowest(const struct self_mapping *mapping)
+{
+    const uintptr_t arguments = (uintptr_t)getauxval(AT_EXECFN);
+    struct rlimit limit;
+    if (arguments - mapping->lo >= mapping->hi - mapping->lo ||
+        getrlimit(RLIMIT_STACK, &limit) != 0)
+        return mapping->lo;
+    const uintptr_t most = limit.rlim_cur > mapping->hi / 2 ? mapping->hi / 2 : limit.rlim_cur;
+    return mapping->hi - most < mapping->lo ? mapping->hi - most : mapping->lo;
+}
+
+static uintptr_t begin_of_stack(uintptr_t sp)
+{
+    struct self_mapping mapping;
+    if (sp - own.lo < own.hi - own.lo)
+        return own.lo;
+    if (!self_mapping_find(sp, &mapping))
+        return sp;
+    const uintptr_t lo = lowest(&mapping);
+    own.lo = own.hi; /* empty while it changes */
+    atomic_signal_fence(memory_order_seq_cst);
+    own.hi = mapping.hi;
+    atomic_signal_fence(memory_order_seq_cst);
+    own.lo = lo;
+    return lo;
+}
+
+#else
+
+enum { THREADS = 64 };
+static _Atomic uint64_t busy[THREADS]; /* ids of threads; 0: free */
+
+bool calls_busy_enter(void)
+{
+    const uint64_t self = fw_thread_self();
+    for (size_t i = 0; i < THREADS; i++)
+        if (atomic_load_explicit(&busy[i], memory_order_relaxed) == self)
+            return false;
+    for (size_t i = 0; i < THREADS; i++) {
+        uint64_t nobody = 0;
+        if (atomic_compare_exchange_strong(&busy[i], &nobody, self))
+            return true;
+    }
+    return false;
+}
+
+void calls_busy_leave(void)
+{
+    const uint64_t self = fw_thread_self();
+    for (size_t i = 0; i < THREADS; i++)
+        if (atomic_load_explicit(&busy[i], memory_order_relaxed) == self)
+            atomic_store(&busy[i], 0);
+}
+
+static uintptr_t begin_of_stack(uintptr_t sp)
+{
+    struct self_mapping mapping;
+    return self_mapping_find(sp, &mapping) ? mapping.lo : sp;
+}
+
+#endif
+
+bool calls_has_room(uintptr_t bytes)
+{
+    const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+    stack_t alternate;
+    uintptr_t lo;
+    if (sigaltstack(NULL, &alternate) == 0 && !(alternate.ss_flags & SS_DISABLE) &&
+        sp - (uintptr_t)alternate.ss_sp < alternate.ss_size)
+        lo = (uintptr_t)alternate.ss_sp;
+    else
+        lo = begin_of_stack(sp);
+    return sp > lo && sp - lo > bytes;
+}

@@ -1,0 +1,14 @@
+/*
+ * Which callers are counted (fw_calls_options.callers): by the path of the image that a return
+ * address lies in. Asked once for each address; async-signal-safe.
+ */
+#include "watch/calls_internal.h"
+#include "watch/session.h"
+
+bool calls_caller_wanted(const struct image_filter *callers, uintptr_t return_address)
+{
+    struct locate locate;
+    struct fwr_image image;
+    const bool found = watch_locate(&locate, return_address, &image);
+    return image_filter_takes(callers, found ? image.path : NULL);
+}

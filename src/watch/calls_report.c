@@ -1,0 +1,249 @@
+/*
+ * The call watch's reports: what was counted since the last one, as a report of kind
+ * FWR_KIND_CALLS, and the thread that writes one each so often when something is new.
+ *
+ * Only the process that began the watch writes: a child that was forked has its parent's counts,
+ * and no right to its parent's reports. What the writing itself calls is counted without a stack.
+ */
+#include "watch/calls_internal.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "watch/calls_busy.h"
+#include "watch/session.h"
+
+#if defined(__APPLE__) /* waits by the wall clock alone */
+#define WAIT_CLOCK CLOCK_REALTIME
+#else
+#define WAIT_CLOCK CLOCK_MONOTONIC
+#endif
+
+struct calls_writer {
+    pthread_t thread;
+    pthread_mutex_t writing; /* one report at a time */
+    pthread_mutex_t lock;    /* of what follows */
+    pthread_cond_t wake;
+    bool runs, stop;
+    uint64_t since_ms; /* when the last report was written, or the watch began */
+};
+
+static uint64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool has_news(struct fw_calls *calls)
+{
+    const uint32_t count = calls_table_count(&calls->table);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct noted *noted = calls_table_get(&calls->table, i);
+        if (noted && atomic_load(&noted->count) != atomic_load(&noted->written))
+            return true;
+    }
+    for (uint32_t i = 0; i < calls->names; i++) {
+        const struct calls_name *name = &calls->name[i];
+        if (atomic_load(&name->dropped) + atomic_load(&name->nested) + atomic_load(&name->others) !=
+            atomic_load(&name->written))
+            return true;
+    }
+    return false;
+}
+
+/* What is written of an entry now; kept until the report is whole. */
+static void write_entry(struct fwr_writer *w, const struct noted *noted, uint64_t count,
+                        uint32_t api, uint64_t since_ms)
+{
+    const struct fw_stack stack = {.frames = (struct fw_frame *)(uintptr_t)noted->frame,
+                                   .capacity = noted->frame_count,
+                                   .count = noted->frame_count,
+                                   .head = noted->frame_count,
+                                   .id = noted->id,
+                                   .end = noted->end};
+    const struct fwr_call call = {
+        .api = api,
+        .stack = fwr_stack(w, &stack),
+        .thread = noted->thread,
+        .count = count,
+        .first_ms = atomic_load(&noted->written) ? since_ms : noted->first_ms,
+        .last_ms = atomic_load(&noted->last_ms),
+    };
+    fwr_call(w, &call);
+}
+
+/* Calls of each name since the last report: those with a stack in `counts`, and the others. */
+static uint64_t news_of(const struct calls_name *name, uint64_t stacks)
+{
+    return stacks + atomic_load(&name->dropped) + atomic_load(&name->nested) +
+           atomic_load(&name->others) - atomic_load(&name->written);
+}
+
+/* Fills a report; *seen gets the counts that went into it, one for each entry. */
+static void fill(struct fw_calls *calls, struct fwr_writer *w, uint32_t entries, uint64_t *seen)
+{
+    uint64_t stacks[FW_CALLS_NAMES] = {0}, dropped = 0, nested = 0;
+    uint32_t api[FW_CALLS_NAMES];
+    for (uint32_t i = 0; i < entries; i++) {
+        const struct noted *noted = calls_table_get(&calls->table, i);
+        seen[i] = noted ? atomic_load(&noted->count) : 0;
+        if (noted)
+            stacks[noted->name] += seen[i] - atomic_load(&noted->written);
+    }
+    for (uint32_t i = 0; i < calls->names; i++) {
+        struct pointers_count count;
+        calls_lock();
+        pointers_count(calls->pointers, i, &count);
+        calls_unlock();
+        api[i] = fwr_api(w, calls->text[i], news_of(&calls->name[i], stacks[i]), count.pointers,
+                         count.inside, count.found);
+        dropped += atomic_load(&calls->name[i].dropped);
+        nested += atomic_load(&calls->name[i].nested);
+    }
+    for (uint32_t i = 0; i < entries; i++) {
+        const struct noted *noted = calls_table_get(&calls->table, i);
+        if (noted && seen[i] != atomic_load(&noted->written))
+            write_entry(w, noted, seen[i] - atomic_load(&noted->written), api[noted->name],
+                        calls->writer->since_ms);
+    }
+    fwr_total(w, "calls_dropped", dropped);
+    fwr_total(w, "calls_nested", nested);
+}
+
+/* The report is whole: what went into it is not news any more. */
+static void settle(struct fw_calls *calls, uint32_t entries, const uint64_t *seen)
+{
+    for (uint32_t i = 0; i < entries; i++) {
+        struct noted *noted = calls_table_get(&calls->table, i);
+        if (noted)
+            atomic_store(&noted->written, seen[i]);
+    }
+    for (uint32_t i = 0; i < calls->names; i++) {
+        struct calls_name *name = &calls->name[i];
+        atomic_store(&name->written, atomic_load(&name->dropped) + atomic_load(&name->nested) +
+                                         atomic_load(&name->others));
+    }
+}
+
+static fw_error write_report(struct fw_calls *calls)
+{
+    const uint32_t entries = calls_table_count(&calls->table);
+    const size_t bytes = ((size_t)entries + 1) * sizeof(uint64_t);
+    const uint64_t now = wall_ms();
+    uint64_t *seen =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (seen == MAP_FAILED)
+        return FW_ERR_MEMORY;
+    struct spool_report *report =
+        spool_begin(calls->reports, FWR_KIND_CALLS, calls->writer->since_ms);
+    fw_error error = FW_ERR_SYSTEM;
+    if (report) {
+        fill(calls, spool_writer(report), entries, seen);
+        if (spool_finish(report)) {
+            settle(calls, entries, seen);
+            calls->writer->since_ms = now;
+            error = FW_OK;
+        }
+    }
+    munmap(seen, bytes);
+    return error;
+}
+
+fw_error fw_calls_write(struct fw_calls *calls)
+{
+    if (!calls)
+        return FW_ERR_ARGUMENT;
+    if (!calls->reports || getpid() != calls->pid)
+        return FW_OK;
+    const bool entered = calls_busy_enter();
+    pthread_mutex_lock(&calls->writer->writing);
+    const fw_error error = has_news(calls) ? write_report(calls) : FW_OK;
+    pthread_mutex_unlock(&calls->writer->writing);
+    if (entered)
+        calls_busy_leave();
+    return error;
+}
+
+/* Sleeps `seconds`; false when it is to end. */
+static bool writer_sleep(struct calls_writer *writer, uint32_t seconds)
+{
+    struct timespec until;
+    clock_gettime(WAIT_CLOCK, &until);
+    until.tv_sec += (time_t)seconds;
+    pthread_mutex_lock(&writer->lock);
+    int result = 0;
+    while (!writer->stop && result == 0)
+        result = pthread_cond_timedwait(&writer->wake, &writer->lock, &until);
+    const bool goes_on = !writer->stop;
+    pthread_mutex_unlock(&writer->lock);
+    return goes_on;
+}
+
+static void *writer_main(void *context)
+{
+    struct fw_calls *calls = context;
+    while (writer_sleep(calls->writer, calls->write_seconds)) {
+        calls_images_changed();
+        fw_calls_write(calls);
+    }
+    return NULL;
+}
+
+/* No signal of the program's is handled in our thread. */
+static bool start_thread(struct fw_calls *calls)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool done = pthread_create(&calls->writer->thread, NULL, writer_main, calls) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return done;
+}
+
+bool calls_writer_start(struct fw_calls *calls)
+{
+    struct calls_writer *writer = mmap(NULL, sizeof *writer, PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (writer == MAP_FAILED)
+        return false;
+    calls->writer = writer;
+    pthread_condattr_t attributes;
+    writer->since_ms = wall_ms();
+    pthread_mutex_init(&writer->writing, NULL);
+    pthread_mutex_init(&writer->lock, NULL);
+    pthread_condattr_init(&attributes);
+#if !defined(__APPLE__)
+    pthread_condattr_setclock(&attributes, WAIT_CLOCK);
+#endif
+    pthread_cond_init(&writer->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    writer->runs = calls->write_seconds && calls->reports;
+    if (!writer->runs || start_thread(calls))
+        return true;
+    calls_writer_free(calls);
+    return false;
+}
+
+void calls_writer_free(struct fw_calls *calls)
+{
+    if (calls->writer)
+        munmap(calls->writer, sizeof *calls->writer);
+    calls->writer = NULL;
+}
+
+void calls_writer_stop(struct fw_calls *calls)
+{
+    struct calls_writer *writer = calls->writer;
+    if (!writer->runs || getpid() != calls->pid)
+        return;
+    pthread_mutex_lock(&writer->lock);
+    writer->stop = true;
+    pthread_cond_signal(&writer->wake);
+    pthread_mutex_unlock(&writer->lock);
+    pthread_join(writer->thread, NULL);
+    writer->runs = false;
+}

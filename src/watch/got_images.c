@@ -1,0 +1,318 @@
+/*
+ * All loaded ELF images (got_images.h).
+ *
+ * How references are bound (System V ABI, chapter 5, "Shared Object Dependencies"; dlopen(3)): in
+ * the global scope, which is the program, what was preloaded, and what these need, in the loader's
+ * order; then in the scope of the dlopen() that brought the image. An image linked with -Bsymbolic
+ * looks at itself first, one opened with RTLD_DEEPBIND at its own scope. What of this the loader
+ * does not tell is not guessed: a reference that more than one definition could serve, and whose
+ * scope is not known, has no answer here.
+ */
+#include "watch/got_images.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "watch/thunks.h"
+
+struct visit {
+    struct got_images *images;
+    void (*work)(void *context, const struct got_images *images);
+    void *context;
+};
+
+static struct got_image *add(struct got_images *images)
+{
+    if (images->count == images->room) {
+        const size_t room = images->room ? images->room * 2 : 64;
+        if (images->room >= GOT_IMAGES_MOST)
+            return NULL;
+        void *more = mmap(NULL, room * sizeof *images->image, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (more == MAP_FAILED)
+            return NULL;
+        if (images->image) {
+            memcpy(more, images->image, images->count * sizeof *images->image);
+            munmap(images->image, images->room * sizeof *images->image);
+        }
+        images->image = more;
+        images->room = room;
+    }
+    return &images->image[images->count++];
+}
+
+/* The program headers of one image. */
+struct headers {
+    const struct link_map *map;
+    const ElfW(Phdr) * phdr;
+    size_t count;
+};
+
+static int is_headers(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct headers *h = context;
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC &&
+            info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == (uintptr_t)h->map->l_ld) {
+            h->phdr = info->dlpi_phdr;
+            h->count = info->dlpi_phnum;
+            return 1;
+        }
+    return 0;
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+#include <dlfcn.h>
+#pragma weak _dl_find_object
+
+/* Images of other namespaces are not in dl_iterate_phdr(): by the ELF header in front. */
+static void find_in_file(struct headers *h)
+{
+    enum { FIRST_PAGE = 4096 };
+    struct dl_find_object object;
+    if (!_dl_find_object || _dl_find_object((void *)h->map->l_ld, &object) != 0)
+        return;
+    const ElfW(Ehdr) *header = object.dlfo_map_start;
+    if (object.dlfo_link_map != h->map || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > FIRST_PAGE ||
+        header->e_phnum > (FIRST_PAGE - header->e_phoff) / sizeof(ElfW(Phdr)))
+        return;
+    h->phdr = (const ElfW(Phdr) *)(const void *)((const char *)header + header->e_phoff);
+    h->count = header->e_phnum;
+}
+#else
+static void find_in_file(struct headers *h)
+{
+    (void)h;
+}
+#endif
+
+static void add_space(struct got_images *images, struct link_map *first, uint32_t space)
+{
+    for (struct link_map *map = first; map; map = map->l_next) {
+        struct headers h = {.map = map};
+        if (!map->l_ld)
+            continue;
+        if (space == 0)
+            dl_iterate_phdr(is_headers, &h);
+        if (!h.phdr)
+            find_in_file(&h);
+        if (!h.phdr)
+            continue;
+        struct got_image *image = add(images);
+        if (!image)
+            return;
+        if (!got_image_read(image, map, h.phdr, h.count))
+            images->count--;
+        else
+            image->space = space;
+    }
+}
+
+/* Each namespace has its own list (link.h: r_version 2, from glibc 2.35 on). */
+struct debug_more {
+    struct r_debug base;
+    struct debug_more *next;
+};
+
+static int with_lock(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct visit *visit = context;
+    struct got_images *images = visit->images;
+    (void)info, (void)size;
+    images->count = 0;
+    images->self = calls_thunk_address(0);
+    struct r_debug *debug = &_r_debug;
+    __asm__("" : "+r"(debug)); /* it is larger than its declaration, when its version says so */
+    add_space(images, debug->r_map, 0);
+    if (debug->r_version > 1) {
+        uint32_t space = 1;
+        for (const struct debug_more *more = ((struct debug_more *)(void *)debug)->next; more;
+             more = more->next)
+            add_space(images, more->base.r_map, space++);
+    }
+    visit->work(visit->context, images);
+    return 1; /* once is enough */
+}
+
+void got_images_visit(struct got_images *images,
+                      void (*work)(void *context, const struct got_images *images), void *context)
+{
+    struct visit visit = {images, work, context};
+    dl_iterate_phdr(with_lock, &visit);
+}
+
+void got_images_free(struct got_images *images)
+{
+    if (images->image)
+        munmap(images->image, images->room * sizeof *images->image);
+    *images = (struct got_images){0};
+}
+
+bool got_is_watched(const struct got_images *images, const struct got_image *image)
+{
+    const uintptr_t vdso = (uintptr_t)getauxval(AT_SYSINFO_EHDR);
+    const bool is_program = image == &images->image[0];
+    if (is_program)
+        return true;
+    return !(vdso && vdso - image->lo < image->hi - image->lo) &&
+           image->bias != _r_debug.r_ldbase && !got_is_code(image, images->self);
+}
+
+const struct got_image *got_image_of_code(const struct got_images *images, uintptr_t address)
+{
+    for (size_t i = 0; i < images->count; i++)
+        if (address - images->image[i].lo < images->image[i].hi - images->image[i].lo &&
+            got_is_code(&images->image[i], address))
+            return &images->image[i];
+    return NULL;
+}
+
+uintptr_t got_address(const struct got_image *image, const ElfW(Sym) * symbol)
+{
+    const uintptr_t value = image->bias + symbol->st_value;
+    if ((symbol->st_info & 15) != STT_GNU_IFUNC)
+        return value;
+#if defined(__aarch64__)
+    /* Its first argument's bit 62 says that there is a second one (AArch64 ELF ABI, ifunc). */
+    const unsigned long arguments[3] = {sizeof arguments, getauxval(AT_HWCAP),
+                                        getauxval(AT_HWCAP2)};
+    uintptr_t (*resolver)(uint64_t, const unsigned long *) =
+        (uintptr_t(*)(uint64_t, const unsigned long *))value;
+    return resolver(getauxval(AT_HWCAP) | 1ul << 62, arguments);
+#elif defined(__arm__)
+    uintptr_t (*resolver)(unsigned long) = (uintptr_t(*)(unsigned long))value;
+    return resolver(getauxval(AT_HWCAP));
+#else
+    uintptr_t (*resolver)(void) = (uintptr_t(*)(void))value;
+    return resolver();
+#endif
+}
+
+/* What an image needs, by the names that images have. */
+struct need {
+    const struct got_images *images;
+    bool *reached;
+    uint32_t space;
+    bool more;
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void reach(void *context, const char *name)
+{
+    struct need *need = context;
+    for (size_t i = 0; i < need->images->count; i++) {
+        const struct got_image *image = &need->images->image[i];
+        if (image->space != need->space || need->reached[i])
+            continue;
+        if ((image->soname && strcmp((const char *)image->soname, name) == 0) ||
+            strcmp(base_name(image->map->l_name), base_name(name)) == 0)
+            need->reached[i] = need->more = true;
+    }
+}
+
+/* Marks all that image `from` needs, and what that needs, and so on. */
+static void reach_all(const struct got_images *images, size_t from, bool *reached)
+{
+    bool asked[GOT_IMAGES_MOST] = {false};
+    struct need need = {images, reached, images->image[from].space, true};
+    reached[from] = true;
+    while (need.more) {
+        need.more = false;
+        for (size_t i = 0; i < images->count; i++)
+            if (reached[i] && !asked[i]) {
+                asked[i] = true;
+                got_needed(&images->image[i], reach, &need);
+            }
+    }
+}
+
+/* The last image of the global scope: the list begins with what was loaded at start. */
+static size_t last_global(const struct got_images *images, const bool *reached, uint32_t space)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < images->count; i++)
+        if (reached[i] && images->image[i].space == space)
+            last = i;
+    return last;
+}
+
+/* Where definitions of one name are. */
+struct found {
+    size_t first;   /* image that has the first one, SIZE_MAX: none */
+    size_t own;     /* image number of the reference */
+    bool is_one;    /* all are at the same address */
+    uintptr_t at;   /* of the first */
+    uintptr_t here; /* of the image's own one, 0 none */
+};
+
+static struct found find_all(const struct got_images *images, const struct got_image *image,
+                             const char *name, const char *version)
+{
+    struct found found = {.first = SIZE_MAX, .is_one = true};
+    ElfW(Sym) symbol;
+    for (size_t i = 0; i < images->count; i++) {
+        const struct got_image *other = &images->image[i];
+        if (other->space != image->space ||
+            !got_find(other, name, strlen(name), version, &symbol))
+            continue;
+        const uintptr_t at = other->bias + symbol.st_value;
+        if (found.first == SIZE_MAX) {
+            found.first = i;
+            found.at = at;
+        }
+        found.is_one &= at == found.at;
+        if (other == image)
+            found.here = at;
+    }
+    return found;
+}
+
+/* Whether another definition than the first is in the scope that came with the image. */
+static bool is_rivalled(const struct got_images *images, const struct got_image *image,
+                        const struct found *found, const char *name, const char *version)
+{
+    bool reached[GOT_IMAGES_MOST] = {false};
+    ElfW(Sym) symbol;
+    reach_all(images, (size_t)(image - images->image), reached);
+    for (size_t i = 0; i < images->count; i++)
+        if (reached[i] && i != found->first &&
+            got_find(&images->image[i], name, strlen(name), version, &symbol) &&
+            images->image[i].bias + symbol.st_value != found->at)
+            return true;
+    return false;
+}
+
+uintptr_t got_bound_to(const struct got_images *images, const struct got_image *image,
+                       const char *name, const char *version)
+{
+    const struct found found = find_all(images, image, name, version);
+    bool global[GOT_IMAGES_MOST] = {false};
+    ElfW(Sym) symbol;
+    size_t from = found.first, root = 0;
+    if (from == SIZE_MAX)
+        return 0;
+    if (image->symbolic && found.here) {
+        from = (size_t)(image - images->image);
+    } else if (!found.is_one) {
+        while (images->image[root].space != image->space)
+            root++;
+        reach_all(images, root, global);
+        const size_t last = last_global(images, global, image->space);
+        const size_t own = (size_t)(image - images->image);
+        if (found.first > last ||
+            (own > last && is_rivalled(images, image, &found, name, version)))
+            return 0;
+    }
+    return got_find(&images->image[from], name, strlen(name), version, &symbol)
+               ? got_address(&images->image[from], &symbol)
+               : 0;
+}
