@@ -161,10 +161,8 @@ static bool is_summary_wanted(const struct run_options *o)
 
 static void send_reports(const struct run_options *o, const struct run_folders *folders)
 {
-    struct fw_upload_options upload = {.size = sizeof upload,
-                                       .folder = folders->reports,
-                                       .url = o->to,
-                                       .key_file = o->key_file};
+    struct fw_upload_options upload = {
+        .size = sizeof upload, .folder = folders->reports, .url = o->to, .key_file = o->key_file};
     struct fw_upload_totals totals = {.size = sizeof totals};
     struct fw_failure why = {0};
     fw_error error = fw_upload_now(&upload, &totals, &why);
@@ -182,7 +180,7 @@ static void afterwards(const struct run_options *o, const struct run_program *pr
     struct run_result result = {0};
     struct run_hangs hangs = {0};
     struct run_calls calls = {0};
-    if (run_collect(folders, before, &result)) {
+    if (run_collect(folders, before, end, &result)) {
         run_symbols(&result, program->is_node && !o->no_script_names);
         if (is_summary_wanted(o) && name_and_rank(o, &result, &hangs, &calls))
             summarize(&(struct run_summary){o, program, folders, end, &result, &hangs, &calls});

@@ -28,15 +28,15 @@ struct run_options {
     unsigned hang_ms, severe_ms;
     const char *calls[FW_CALLS_NAMES]; /* function names; groups are resolved */
     size_t call_count;
-    char *call_text;       /* what they point into */
-    bool app_callers;      /* --app-only */
-    const char *out;       /* --out; NULL: a temporary folder */
-    const char *to;        /* --to URL */
-    const char *key_file;  /* --key-file */
-    const char *output;    /* --output: the summary; NULL: standard error */
-    const char **folders;  /* --debug, NULL-terminated */
+    char *call_text;      /* what they point into */
+    bool app_callers;     /* --app-only */
+    const char *out;      /* --out; NULL: a temporary folder */
+    const char *to;       /* --to URL */
+    const char *key_file; /* --key-file */
+    const char *output;   /* --output: the summary; NULL: standard error */
+    const char **folders; /* --debug, NULL-terminated */
     size_t folder_count;
-    bool keep, follow, any_wait, from_start, no_script_names, no_debuginfod;
+    bool keep, follow, any_wait, from_start, keep_starved, no_script_names, no_debuginfod;
     bool json, quiet, verbose, help;
     enum style_when color;
     char **program; /* what stands behind the options, NULL-terminated */
@@ -69,9 +69,10 @@ struct run_folders {
 };
 struct run_end {
     pid_t pid;
-    int status; /* of waitpid */
-    uint64_t started_ms, duration_ms;
-    bool followed; /* others than the program itself were waited for */
+    int status;           /* of waitpid */
+    uint64_t started_ms;  /* wall clock */
+    uint64_t ended_ms;    /* of the program itself, wall clock */
+    uint64_t duration_ms; /* with those that were followed */
 };
 /* Starts the program and waits for it, and with --follow for what it leaves running. False when it
  * could not be started, which has been said; then *code is an exit code. */
@@ -96,6 +97,8 @@ struct run_result {
     struct status *processes; /* of the agent, the oldest first */
     size_t process_count, process_capacity;
     size_t unreadable; /* reports that could not be read */
+    pid_t ended_pid;   /* the program itself, and when it ended: wall clock */
+    uint64_t ended_ms;
 };
 /* Names of the reports that stand in the folder before: they are not of this run. */
 struct run_before {
@@ -107,7 +110,7 @@ void run_before_free(struct run_before *before);
 
 /* Completes what killed processes left, then reads the run's reports. */
 bool run_collect(const struct run_folders *folders, const struct run_before *before,
-                 struct run_result *result);
+                 const struct run_end *end, struct run_result *result);
 void run_result_free(struct run_result *result);
 
 /* ---- run_symbols.c ---- */
@@ -122,9 +125,9 @@ struct run_frame {
     const char *function; /* NULL: unknown */
     const char *file;     /* NULL: unknown */
     uint32_t line;
-    const char *image;    /* file name; NULL: in none */
-    uint64_t offset;      /* in the image, or the address */
-    bool system;          /* came with the operating system, or runs scripts: not to blame */
+    const char *image; /* file name; NULL: in none */
+    uint64_t offset;   /* in the image, or the address */
+    bool system;       /* came with the operating system, or runs scripts: not to blame */
     bool inlined, tail, script, signal;
 };
 struct run_stack { /* innermost first */
@@ -157,12 +160,12 @@ struct run_hang {
     size_t inside_count;
     const struct report_script *script; /* NULL: none */
     struct run_frame guilty;
-    unsigned percent;      /* of the hang's sampled time that the stack stands for */
-    size_t count;          /* equal hangs */
-    uint64_t total_ns;     /* of all of them */
+    unsigned percent;  /* of the hang's sampled time that the stack stands for */
+    size_t count;      /* equal hangs */
+    uint64_t total_ns; /* of all of them */
     uint64_t longest_ns;
-    uint64_t first_ms;     /* wall clock of the first */
-    bool fatal, unended;   /* one of them ended the process, or was not over at its end */
+    uint64_t first_ms;   /* wall clock of the first */
+    bool fatal, unended; /* one of them ended the process, or was not over at its end */
     uint64_t key;
 };
 struct run_hangs {

@@ -211,8 +211,9 @@ static int check_elf(const char *path, const struct head *head, const struct elf
                             "beside this command's folder"
                           : "it belongs beside this command, or into ../lib/framewalk");
     if (strpbrk(program->agent, ": \n"))
-        return refuse(path, "the agent's path has a space or a colon in it, which LD_PRELOAD does "
-                            "not allow",
+        return refuse(path,
+                      "the agent's path has a space or a colon in it, which LD_PRELOAD does "
+                      "not allow",
                       program->agent);
     return 0;
 }

@@ -1,8 +1,8 @@
 /*
  * What a run has left: the reports of its processes, and the agent's status files.
  *
- * A folder of --out may hold reports of other runs, and other programs may write into it at the same
- * time. Of this run are those that were not there before, and whose process the agent was in.
+ * A folder of --out may hold reports of other runs, and other programs may write into it at the
+ * same time. Of this run are those that were not there before, and whose process the agent was in.
  */
 #include "cli/cli.h"
 #include "cli/run.h"
@@ -189,8 +189,8 @@ static bool read_reports(const char *folder, const struct run_before *before,
     while (dir && read && (entry = readdir(dir))) {
         const char *name = entry->d_name;
         if (has_ending(name, ".fwr") &&
-            !(before->count && bsearch(&name, before->names, before->count, sizeof *before->names,
-                                       by_name)))
+            !(before->count &&
+              bsearch(&name, before->names, before->count, sizeof *before->names, by_name)))
             read = read_report(folder, dirfd(dir), name, result);
     }
     if (dir)
@@ -216,11 +216,12 @@ static void recover(const struct run_folders *folders)
 }
 
 bool run_collect(const struct run_folders *folders, const struct run_before *before,
-                 struct run_result *result)
+                 const struct run_end *end, struct run_result *result)
 {
+    result->ended_pid = end->pid;
+    result->ended_ms = end->ended_ms;
     recover(folders);
-    return read_statuses(folders->status, result) &&
-           read_reports(folders->reports, before, result);
+    return read_statuses(folders->status, result) && read_reports(folders->reports, before, result);
 }
 
 void run_result_free(struct run_result *result)

@@ -120,10 +120,8 @@ static struct run_frame blame(const struct run_hang *hang, const struct report *
 {
     if (hang->script && hang->script->frame_count) {
         const struct report_script_frame *frame = &r->script_frames[hang->script->first_frame];
-        return (struct run_frame){.function = frame->function,
-                                  .file = frame->file,
-                                  .line = frame->line,
-                                  .script = true};
+        return (struct run_frame){
+            .function = frame->function, .file = frame->file, .line = frame->line, .script = true};
     }
     const struct run_frame *guilty = run_guilty(&hang->stack);
     return guilty ? *guilty : (struct run_frame){0};
@@ -155,18 +153,31 @@ static void find_place(struct run_hang *hang, struct branch *branches, size_t co
     list_inside(hang, branches, count, depth, total);
 }
 
-static bool read_hang(const struct run_report *report, struct run_hangs *hangs,
-                      struct run_hang *hang)
+/* Of a hang that the process did not survive: to its end, where that was seen. */
+static uint64_t duration_of(const struct run_result *result, const struct run_report *report)
+{
+    const struct report_hang *hang = &report->report->hang;
+    uint64_t known = hang->duration_ns, began = hang->started_ms;
+    bool killed = hang->ending == FWR_KILLED || hang->ending == FWR_ENDING_NONE;
+    if (!killed || report->pid != result->ended_pid || began == 0 || result->ended_ms < began)
+        return known;
+    uint64_t lasted = (result->ended_ms - began) * 1000000u;
+    return lasted > known ? lasted : known;
+}
+
+static bool read_hang(const struct run_result *result, const struct run_report *report,
+                      struct run_hangs *hangs, struct run_hang *hang)
 {
     const struct report *r = report->report;
+    uint64_t duration = duration_of(result, report);
     struct branch *branches = arena_take_many(&hangs->arena, r->sample_count + 1, sizeof *branches);
     if (!branches)
         return false;
     *hang = (struct run_hang){
         .report = report,
         .count = 1,
-        .total_ns = r->hang.duration_ns,
-        .longest_ns = r->hang.duration_ns,
+        .total_ns = duration,
+        .longest_ns = duration,
         .first_ms = r->hang.started_ms ? r->hang.started_ms : r->started_ms,
         .fatal = r->hang.ending == FWR_KILLED || r->hang.ending == FWR_ENDING_NONE,
         .unended = r->hang.ending == FWR_STOPPED,
@@ -240,7 +251,7 @@ bool run_hangs_rank(const struct run_result *result, struct run_hangs *hangs)
         struct run_hang hang;
         if (!r->hang.present || r->hang.ending == FWR_VETOED)
             continue;
-        if (!read_hang(&result->reports[i], hangs, &hang) || !add(hangs, &hang))
+        if (!read_hang(result, &result->reports[i], hangs, &hang) || !add(hangs, &hang))
             return false;
     }
     if (hangs->count)

@@ -60,9 +60,9 @@ static json_t *script(const struct run_hang *hang)
     const struct report *r = hang->report->report;
     for (uint32_t i = 0; i < hang->script->frame_count; i++) {
         const struct report_script_frame *from = &r->script_frames[hang->script->first_frame + i];
-        json_array_append_new(frames, json_pack("{so, so, so}", "function", text(from->function),
-                                                "file", text(from->file), "line",
-                                                number(from->line)));
+        json_array_append_new(frames,
+                              json_pack("{so, so, so}", "function", text(from->function), "file",
+                                        text(from->file), "line", number(from->line)));
     }
     return json_pack("{so, so}", "language", text(hang->script->language), "frames", frames);
 }
@@ -111,12 +111,12 @@ static json_t *calls(const struct run_calls *from)
         json_t *callers = json_array();
         for (size_t k = 0; k < api->caller_count; k++)
             json_array_append_new(callers, caller(&api->callers[k]));
-        json_array_append_new(
-            list, json_pack("{so, so, sb, sb, so, so, so, so}", "function", text(api->name),
-                            "calls", number(api->calls), "found", (int)api->found, "refused",
-                            (int)api->refused, "pointers", number(api->pointers), "inside",
-                            number(api->inside), "without_stack", number(api->without), "callers",
-                            callers));
+        json_array_append_new(list,
+                              json_pack("{so, so, sb, sb, so, so, so, so}", "function",
+                                        text(api->name), "calls", number(api->calls), "found",
+                                        (int)api->found, "refused", (int)api->refused, "pointers",
+                                        number(api->pointers), "inside", number(api->inside),
+                                        "without_stack", number(api->without), "callers", callers));
     }
     return list;
 }
@@ -162,14 +162,14 @@ bool run_print_json(const struct run_summary *s, FILE *to)
 {
     const struct run_end *end = s->end;
     bool killed = WIFSIGNALED(end->status);
-    json_t *whole = json_pack(
-        "{si, so, si, so, so, so, so, si, so, so, so, so}", "version", VERSION, "program",
-        text(s->program->path), "pid", (int)end->pid, "started_at_ms", number(end->started_ms),
-        "ran_ms", number(end->duration_ms), "status",
-        killed ? json_null() : number((uint64_t)WEXITSTATUS(end->status)), "signal",
-        killed ? number((uint64_t)WTERMSIG(end->status)) : json_null(), "threshold_ms",
-        (int)s->options->hang_ms, "hangs", hangs(s->hangs), "calls", calls(s->calls), "processes",
-        processes(s->result), "reports", reports(s));
+    json_t *whole =
+        json_pack("{si, so, si, so, so, so, so, si, so, so, so, so}", "version", VERSION, "program",
+                  text(s->program->path), "pid", (int)end->pid, "started_at_ms",
+                  number(end->started_ms), "ran_ms", number(end->duration_ms), "status",
+                  killed ? json_null() : number((uint64_t)WEXITSTATUS(end->status)), "signal",
+                  killed ? number((uint64_t)WTERMSIG(end->status)) : json_null(), "threshold_ms",
+                  (int)s->options->hang_ms, "hangs", hangs(s->hangs), "calls", calls(s->calls),
+                  "processes", processes(s->result), "reports", reports(s));
     bool written = whole && json_dumpf(whole, to, JSON_COMPACT) == 0 && fputc('\n', to) != EOF;
     json_decref(whole);
     return written;

@@ -42,8 +42,8 @@ static bool set_front(const char *name, const char *front, const char *between)
 {
     const char *before = getenv(name);
     char *whole;
-    if (asprintf(&whole, "%s%s%s", front, before && *before ? between : "",
-                 before ? before : "") < 0)
+    if (asprintf(&whole, "%s%s%s", front, before && *before ? between : "", before ? before : "") <
+        0)
         return false;
     bool set = setenv(name, whole, 1) == 0;
     free(whole);
@@ -60,9 +60,9 @@ static char *settings_text(const struct run_options *o, const struct run_program
         return NULL;
     fprintf(to, "agent=%s\nout=%s\nstatus=%s\nhang=%u\nsevere=%u\n", program->agent,
             folders->reports, folders->status, o->hang_ms, o->severe_ms);
-    fprintf(to, "%s%s%s%s%s", o->any_wait ? "any=1\n" : "", o->from_start ? "start=1\n" : "",
-            o->follow ? "follow=1\n" : "", o->no_script_names ? "noscripts=1\n" : "",
-            o->app_callers ? "app=1\n" : "");
+    fprintf(to, "%s%s%s%s", o->any_wait ? "any=1\n" : "", o->from_start ? "start=1\n" : "",
+            o->follow ? "follow=1\n" : "", o->keep_starved ? "starved=1\n" : "");
+    fprintf(to, "%s%s", o->no_script_names ? "noscripts=1\n" : "", o->app_callers ? "app=1\n" : "");
     if (program->is_node && !o->no_script_names)
         fprintf(to, "options=%s\n", node_options);
     for (size_t i = 0; i < o->call_count; i++)
@@ -162,7 +162,7 @@ __attribute__((noreturn)) static void become(const struct run_options *o,
 /* ---- waiting ---- */
 
 /* What the program left: until all are gone. */
-static void wait_for_rest(struct run_end *end)
+static void wait_for_rest(void)
 {
     struct sigaction handler = {.sa_handler = hand_on};
     program_gone = 1;
@@ -171,9 +171,7 @@ static void wait_for_rest(struct run_end *end)
     for (;;) {
         int status;
         pid_t pid = waitpid(-1, &status, 0);
-        if (pid > 0)
-            end->followed = true;
-        else if (errno != EINTR)
+        if (pid < 0 && errno != EINTR)
             return;
         if (to_hand_on) {
             signal_children(to_hand_on);
@@ -189,6 +187,7 @@ static bool wait_for_program(struct run_end *end)
         pid_t pid = waitpid(-1, &status, 0);
         if (pid == end->pid) {
             end->status = status;
+            end->ended_ms = now_ms(CLOCK_REALTIME);
             return true;
         }
         if (pid < 0 && errno != EINTR)
@@ -215,7 +214,7 @@ bool run_launch(const struct run_options *o, const struct run_program *program,
         cli_error("cannot start a process: %s", strerror(errno));
         *code = CLI_FAILED;
     } else if (o->follow)
-        wait_for_rest(end);
+        wait_for_rest();
     end->duration_ms = now_ms(CLOCK_MONOTONIC) - started;
     give_back_signals(&before);
     return ran;

@@ -1,4 +1,5 @@
-/* The command line of `framewalk run`. framewalk-run(1) and the completions list the same options. */
+/* The command line of `framewalk run`. framewalk-run(1) and the completions list the same options.
+ */
 #include "cli/cli.h"
 #include "cli/run.h"
 
@@ -19,6 +20,7 @@ enum {
     OPTION_FOLLOW,
     OPTION_IDLE,
     OPTION_STARTUP,
+    OPTION_STARVED,
     OPTION_NO_SCRIPT_NAMES,
     OPTION_DEBUG,
     OPTION_NO_DEBUGINFOD,
@@ -38,6 +40,7 @@ static const struct option long_options[] = {
     {"follow", no_argument, NULL, OPTION_FOLLOW},
     {"idle", required_argument, NULL, OPTION_IDLE},
     {"startup", no_argument, NULL, OPTION_STARTUP},
+    {"starved", no_argument, NULL, OPTION_STARVED},
     {"no-script-names", no_argument, NULL, OPTION_NO_SCRIPT_NAMES},
     {"debug", required_argument, NULL, OPTION_DEBUG},
     {"no-debuginfod", no_argument, NULL, OPTION_NO_DEBUGINFOD},
@@ -58,12 +61,14 @@ void run_usage(FILE *to)
         "end where it hung, and who called what. Ends as the program does.\n"
         "\n"
         "What to watch\n"
-        "      --hang MS          a turn of the main loop longer than this is a hang (default 250,\n"
+        "      --hang MS          a turn of the main loop longer than this is a hang (default "
+        "250,\n"
         "                         at least 50)\n"
         "      --severe MS        and longer than this a severe one (default 2000)\n"
         "      --idle WHICH       which waits are idle: loop, the main loop's own (default), or\n"
         "                         any\n"
         "      --startup          the time before the first wait is a turn, too\n"
+        "      --starved          count turns that took long for want of a processor, too\n"
         "      --calls LIST       count calls of these functions, by caller: names with commas\n"
         "                         between them; groups are @files, @network, @processes, @privacy\n"
         "      --app-only         count only calls that the program's own file makes\n"
@@ -93,7 +98,7 @@ void run_usage(FILE *to)
 static const struct {
     const char *name, *list;
 } groups[] = {
-    {"@files", "open,open64,openat,openat64,creat,fopen,fopen64,freopen,unlink,unlinkat,remove,"
+    {"@files", "open,openat,creat,fopen,freopen,unlink,unlinkat,remove,"
                "rename,renameat,mkdir,rmdir,truncate,chmod,chown,link,symlink"},
     {"@network", "socket,connect,bind,listen,accept,accept4,sendto,sendmsg,getaddrinfo,"
                  "gethostbyname,gethostbyname_r,gethostbyname2_r,getnameinfo,res_query,res_search"},
@@ -154,6 +159,22 @@ static char *write_out(const char *list)
     return text;
 }
 
+/* What a program that is compiled for large files calls instead. */
+static const char *const with_large_files[][2] = {
+    {"open", "open64"},   {"openat", "openat64"},   {"creat", "creat64"},
+    {"fopen", "fopen64"}, {"freopen", "freopen64"}, {"truncate", "truncate64"},
+};
+
+static bool add_with_kin(struct run_options *o, const char *name)
+{
+    if (!add_call(o, name))
+        return false;
+    for (size_t i = 0; i < sizeof with_large_files / sizeof *with_large_files; i++)
+        if (strcmp(with_large_files[i][0], name) == 0)
+            return add_call(o, with_large_files[i][1]);
+    return true;
+}
+
 static bool parse_calls(struct run_options *o)
 {
     if (o->call_text) {
@@ -165,7 +186,7 @@ static bool parse_calls(struct run_options *o)
         return false;
     for (char *save, *name = strtok_r(o->call_text, ", ", &save); name;
          name = strtok_r(NULL, ", ", &save))
-        if (!add_call(o, name))
+        if (!add_with_kin(o, name))
             return false;
     if (o->call_count == 0)
         cli_error("--calls wants names of functions");
@@ -240,6 +261,7 @@ static bool parse_option(int option, char **argv, struct run_options *o)
     case OPTION_KEEP: return o->keep = true;
     case OPTION_FOLLOW: return o->follow = true;
     case OPTION_IDLE: return parse_idle(o);
+    case OPTION_STARVED: return o->keep_starved = true;
     case OPTION_STARTUP: return o->from_start = true;
     case OPTION_NO_SCRIPT_NAMES: return o->no_script_names = true;
     case OPTION_DEBUG: o->folders[o->folder_count++] = optarg; return true;

@@ -36,7 +36,8 @@ struct wants {
 
 static int by_address(const void *a, const void *b)
 {
-    uint64_t left = ((const struct wanted *)a)->address, right = ((const struct wanted *)b)->address;
+    uint64_t left = ((const struct wanted *)a)->address,
+             right = ((const struct wanted *)b)->address;
     return left < right ? -1 : left > right;
 }
 
@@ -107,8 +108,8 @@ static FILE *open_map(pid_t pid)
     struct stat status;
     map_path(pid, path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    FILE *map = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? fdopen(fd, "r")
-                                                                              : NULL;
+    FILE *map =
+        fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? fdopen(fd, "r") : NULL;
     if (!map && fd >= 0)
         close(fd);
     return map;

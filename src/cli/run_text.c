@@ -15,7 +15,14 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { TEXT = 1200, PART = 500, FOLD_FROM = 3, SHOWN_CALLERS = 5, SHOWN_HANGS = 10, SCRIPT_FRAMES = 12 };
+enum {
+    TEXT = 1200,
+    PART = 500,
+    FOLD_FROM = 3,
+    SHOWN_CALLERS = 5,
+    SHOWN_HANGS = 10,
+    SCRIPT_FRAMES = 12
+};
 
 struct text {
     const struct run_summary *s;
@@ -86,7 +93,10 @@ static void print_frame(struct text *t, const struct run_frame *frame, bool guil
 {
     char place[TEXT];
     put_place(frame, t->s->options->verbose, place, sizeof place);
-    style_line(&t->style, guilty ? STYLE_STRONG : frame->system ? STYLE_DIM : STYLE_PLAIN,
+    style_line(&t->style,
+               guilty          ? STYLE_STRONG
+               : frame->system ? STYLE_DIM
+                               : STYLE_PLAIN,
                "     %s %s%s", guilty ? ">" : " ", place, mark_of(frame));
 }
 
@@ -216,8 +226,8 @@ static void print_hangs(struct text *t)
 
 struct sums {
     struct fw_hang_totals hangs;
-    uint64_t waits, inside;
-    size_t watching, settled, ended, failed;
+    uint64_t waits, forks;
+    size_t settled, failed;
 };
 
 static void add_sums(struct sums *sums, const struct status *p)
@@ -231,9 +241,8 @@ static void add_sums(struct sums *sums, const struct status *p)
     for (size_t i = 0; i < FW_HANG_VETOES; i++)
         sums->hangs.vetoed[i] += h->vetoed[i];
     sums->waits += p->idle_waits + p->turns;
-    sums->inside += p->inside_waits;
+    sums->forks += p->forks;
     sums->settled += p->settled != 0;
-    sums->watching += p->state == STATUS_WATCHING || (p->state == STATUS_ENDED && p->idle_waits);
     sums->failed += p->state == STATUS_FAILED;
 }
 
@@ -266,8 +275,8 @@ static void print_failures(struct text *t)
         if (!p->failure[0])
             continue;
         style_clean(p->failure, why, sizeof why);
-        style_line(&t->style, STYLE_WARNING, "Process %" PRIu32 " was not watched whole: %s", p->pid,
-                   why);
+        style_line(&t->style, STYLE_WARNING, "Process %" PRIu32 " was not watched whole: %s",
+                   p->pid, why);
     }
     if (result->unreadable)
         style_line(&t->style, STYLE_WARNING, "%zu report%s could not be read", result->unreadable,
@@ -289,12 +298,13 @@ static void print_verdict(struct text *t, const struct sums *sums)
     } else if (t->s->result->process_count == 0) {
         style_line(&t->style, STYLE_WARNING,
                    "The agent was not loaded: the program, or what started it, cleared LD_PRELOAD");
-    } else if (sums->watching == 0 && sums->failed == 0) {
-        style_line(&t->style, STYLE_PLAIN,
-                   "The main thread never waited in a loop (poll, epoll, select): nothing could hang"
-                   "%s",
-                   o->follow ? "" : "; --follow watches the processes that it starts");
-    } else if (sums->settled == 0 && sums->watching)
+    } else if (sums->waits == 0 && sums->failed == 0) {
+        style_line(
+            &t->style, STYLE_PLAIN,
+            "The main thread never waited in a loop (poll, epoll, select): nothing could hang"
+            "%s",
+            sums->forks && !o->follow ? "; --follow watches the processes that it starts" : "");
+    } else if (sums->settled == 0 && sums->waits)
         style_line(&t->style, STYLE_PLAIN,
                    "No hang of %u ms or more; the main thread waited %" PRIu64
                    " time%s, too seldom to be sure of its loop (--idle any counts every wait)",
@@ -307,28 +317,12 @@ static void print_verdict(struct text *t, const struct sums *sums)
 
 /* ---- calls ---- */
 
-static void print_blind_spots(struct text *t, const struct run_api *api)
-{
-    if (!api->found)
-        style_line(&t->style, STYLE_DIM, "            no file that was loaded has such a function");
-    else if (api->pointers == 0)
-        style_line(&t->style, STYLE_DIM,
-                   "            no file calls it from outside: calls within one file, and system "
-                   "calls made directly, are not seen");
-    else if (api->inside)
-        style_line(&t->style, STYLE_DIM,
-                   "            calls inside the file that defines it are not seen");
-    if (api->refused)
-        style_line(&t->style, STYLE_WARNING,
-                   "            a place that calls it could not be changed");
-}
-
 static void print_caller(struct text *t, const struct run_caller *caller)
 {
     char place[TEXT], own[TEXT];
     put_place(&caller->caller, t->s->options->verbose, place, sizeof place);
-    style_print(&t->style, caller->caller.system ? STYLE_DIM : STYLE_PLAIN,
-                "%12" PRIu64 "  %s", caller->count, place);
+    style_print(&t->style, caller->caller.system ? STYLE_DIM : STYLE_PLAIN, "%12" PRIu64 "  %s",
+                caller->count, place);
     if (caller->own.function || caller->own.image) {
         put_place(&caller->own, t->s->options->verbose, own, sizeof own);
         style_print(&t->style, STYLE_PLAIN, "  for %s", own);
@@ -351,42 +345,60 @@ static void print_api(struct text *t, const struct run_api *api)
                    api->caller_count - shown);
     if (api->without)
         style_line(&t->style, STYLE_DIM, "%12" PRIu64 "  without a stack", api->without);
-    print_blind_spots(t, api);
+    if (api->refused)
+        style_line(&t->style, STYLE_WARNING,
+                   "              a place that calls it could not be changed");
 }
 
-/* Those of a group that were never called fill one line. */
-static void print_uncalled(struct text *t)
+enum unseen { UNSEEN_NOT_FOUND, UNSEEN_NOT_IMPORTED, UNSEEN_UNCALLED, UNSEEN_KINDS };
+
+static enum unseen why_unseen(const struct run_api *api)
 {
+    if (!api->found)
+        return UNSEEN_NOT_FOUND;
+    return api->pointers ? UNSEEN_UNCALLED : UNSEEN_NOT_IMPORTED;
+}
+
+/* Of the names that were not called, and what that is worth. */
+static void print_unseen(struct text *t)
+{
+    static const char *const words[UNSEEN_KINDS] = {
+        [UNSEEN_NOT_FOUND] = "Not found in any file that was loaded",
+        [UNSEEN_NOT_IMPORTED] = "Not called from outside the file that defines it",
+        [UNSEEN_UNCALLED] = "Never called"};
     const struct run_calls *calls = t->s->calls;
-    size_t count = 0;
-    for (size_t i = 0; i < calls->count; i++)
-        count += calls->items[i].calls == 0;
-    if (count <= FOLD_FROM || t->s->options->verbose)
-        return;
-    style_print(&t->style, STYLE_DIM, "       0  ");
-    for (size_t i = 0, at = 0; i < calls->count; i++)
-        if (calls->items[i].calls == 0)
-            style_print(&t->style, STYLE_DIM, "%s%s%s", at++ ? ", " : "", calls->items[i].name,
-                        !calls->items[i].found          ? " (not found)"
-                        : calls->items[i].pointers == 0 ? " (not called from outside)"
-                                                        : "");
-    style_line(&t->style, STYLE_PLAIN, "%s", "");
+    for (int kind = 0; kind < UNSEEN_KINDS; kind++) {
+        size_t listed = 0;
+        for (size_t i = 0; i < calls->count; i++) {
+            const struct run_api *api = &calls->items[i];
+            char name[256];
+            if (api->calls || why_unseen(api) != (enum unseen)kind)
+                continue;
+            style_clean(api->name, name, sizeof name);
+            if (listed++ == 0)
+                style_print(&t->style, STYLE_DIM, "     %s: %s", words[kind], name);
+            else
+                style_print(&t->style, STYLE_DIM, ", %s", name);
+        }
+        if (listed)
+            style_line(&t->style, STYLE_PLAIN, "%s", "");
+    }
+    style_line(&t->style, STYLE_DIM,
+               "     Not seen: calls within the file that defines a function, system calls made "
+               "directly");
 }
 
 static void print_calls(struct text *t)
 {
     const struct run_calls *calls = t->s->calls;
-    size_t uncalled = 0;
-    for (size_t i = 0; i < calls->count; i++)
-        uncalled += calls->items[i].calls == 0;
     if (calls->count == 0 || t->s->result->process_count == 0)
         return;
     style_line(&t->style, STYLE_PLAIN, "%s", "");
     style_line(&t->style, STYLE_STRONG, "   Calls");
     for (size_t i = 0; i < calls->count; i++)
-        if (calls->items[i].calls || uncalled <= FOLD_FROM || t->s->options->verbose)
+        if (calls->items[i].calls)
             print_api(t, &calls->items[i]);
-    print_uncalled(t);
+    print_unseen(t);
 }
 
 /* ---- the whole ---- */
@@ -420,10 +432,11 @@ static void print_more(struct text *t)
         return;
     style_clean(folders->reports, folder, sizeof folder);
     if (t->s->options->out || folders->keep_base)
-        style_line(&t->style, STYLE_DIM,
-                   "%zu report%s in %s; framewalk symbolicate FILE shows one, with --to speedscope, "
-                   "pprof or firefox for viewers",
-                   result->count, plural(result->count), folder);
+        style_line(
+            &t->style, STYLE_DIM,
+            "%zu report%s in %s; framewalk symbolicate FILE shows one, with --to speedscope, "
+            "pprof or firefox for viewers",
+            result->count, plural(result->count), folder);
     else
         style_line(&t->style, STYLE_DIM,
                    "--out DIR keeps the reports; framewalk symbolicate FILE --to speedscope makes "

@@ -1,10 +1,10 @@
 /* Which waits are the loop's: sequences of waits as real programs make them. */
 #include "watch/agent/loop.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 
 enum {
     LOOP_SITE = 0x1000,
@@ -128,14 +128,29 @@ static void test_challenger_must_be_alone(void **state)
         assert_int_equal(wait_at(&loop, OTHER_SITE, INNER - 16 * (uintptr_t)(i % 2)), LOOP_INSIDE);
 }
 
+static bool in_handler(void)
+{
+    return true;
+}
+
+static void test_handler_is_no_loop(void **state)
+{
+    (void)state;
+    struct loop loop = settled();
+    loop.in_handler = in_handler;
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(wait_at(&loop, OTHER_SITE, INNER), LOOP_INSIDE);
+}
+
 static void test_zero_waits(void **state)
 {
     (void)state;
     struct loop loop = settled();
     loop.own.object = -1;
     assert_int_equal(look_at(&loop, LOOP_SITE, LOOP_SP), LOOP_TURN);
-    assert_int_equal(look_at(&loop, LOOP_SITE, INNER), LOOP_TURN); /* while (gtk_events_pending()) */
-    for (int i = 0; i < 10000; i++)                                /* who spins is busy */
+    assert_int_equal(look_at(&loop, LOOP_SITE, INNER),
+                     LOOP_TURN);    /* while (gtk_events_pending()) */
+    for (int i = 0; i < 10000; i++) /* who spins is busy */
         assert_int_equal(look_at(&loop, OTHER_SITE, INNER), LOOP_INSIDE);
     assert_int_equal(look_at(&loop, OTHER_SITE, OUTER), LOOP_INSIDE);
     assert_int_equal(wait_at(&loop, LOOP_SITE, LOOP_SP), LOOP_IDLE);
@@ -174,6 +189,7 @@ int main(void)
         cmocka_unit_test(test_program_start),
         cmocka_unit_test(test_another_loop_after_the_first),
         cmocka_unit_test(test_challenger_must_be_alone),
+        cmocka_unit_test(test_handler_is_no_loop),
         cmocka_unit_test(test_zero_waits),
         cmocka_unit_test(test_game_loop),
         cmocka_unit_test(test_other_stacks),

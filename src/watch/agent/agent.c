@@ -13,12 +13,12 @@
  * number, be out of descriptors or over a limit of file size: it cannot hit our files, and we
  * cannot write into its. 0, 1 and 2 are /dev/null there, for what libc prints when it dies.
  *
- * The end. exit(), quick_exit() and _exit() ask the thread to write what is known and wait for it, at
- * most two seconds; so does exec. A process that is killed has its hangs on disk already, and
+ * The end. exit(), quick_exit() and _exit() ask the thread to write what is known and wait for it,
+ * at most two seconds; so does exec. A process that is killed has its hangs on disk already, and
  * loses AGENT_WRITE_SECONDS of calls.
  *
- * fork(): in the child nothing runs. It is left alone, or with --follow becomes a watched process of
- * its own at its first wait. vfork() children share our memory: agent.pid tells them apart.
+ * fork(): in the child nothing runs. It is left alone, or with --follow becomes a watched process
+ * of its own at its first wait. vfork() children share our memory: agent.pid tells them apart.
  *
  * Invariant: whatever fails here (no memory, no thread, no folder) leaves the program as it was
  * without us; the status file says why.
@@ -214,8 +214,7 @@ static bool open_reports(void)
     struct fw_failure why = {0};
     fw_error error = fw_reports_open(&options, &agent.reports, &why);
     if (error != FW_OK)
-        tell_failure("cannot write reports",
-                     why.message[0] ? why.message : fw_error_text(error));
+        tell_failure("cannot write reports", why.message[0] ? why.message : fw_error_text(error));
     return error == FW_OK;
 }
 
@@ -226,6 +225,7 @@ static void start_monitor(void)
                                       .threshold_ms = agent_settings.hang_ms,
                                       .severe_ms = agent_settings.severe_ms,
                                       .reports_per_day = REPORTS_MAX,
+                                      .keep_starved = agent_settings.keep_starved,
                                       .on_hang = on_hang};
     struct fw_hang_watch *watch = NULL;
     fw_error error = fw_hang_start(&options, &agent.monitor);
@@ -339,7 +339,7 @@ static bool start_thread(void)
 /* ---- start ---- */
 
 /* Threads are started with locks and allocation: not where a handler may have interrupted those. */
-static bool is_in_handler(void)
+bool agent_in_handler(void)
 {
     enum { DEEP = 128 };
     struct fw_frame frames[DEEP];
@@ -373,7 +373,7 @@ void agent_start(void)
     static bool met;
     int stage = atomic_load_explicit(&agent.stage, memory_order_relaxed);
     if (stage == AGENT_LOADED_ONLY) {
-        if (is_in_handler())
+        if (agent_in_handler())
             return;
         settings_forget_options();
         met = false;
@@ -447,6 +447,12 @@ AGENT_EXPORT void _Exit(int status)
 
 /* ---- fork ---- */
 
+static void in_parent(void)
+{
+    if (agent.status && atomic_load(&agent.pid) == getpid())
+        __atomic_fetch_add(&agent.status->forks, 1, __ATOMIC_RELAXED);
+}
+
 static void in_child(void)
 {
     bool follow = agent_settings.follow;
@@ -482,7 +488,7 @@ __attribute__((constructor)) static void begin(void)
     agent.status = make_status();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     atomic_store(&agent.stage, AGENT_LOADED_ONLY);
-    pthread_atfork(NULL, NULL, in_child);
+    pthread_atfork(NULL, in_parent, in_child);
     at_quick_exit(write_last);
     if (agent_settings.call_count || agent_settings.from_start)
         start_now();

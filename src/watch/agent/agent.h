@@ -23,18 +23,20 @@ enum {
     AGENT_WRITE_SECONDS = 2 /* what a program that is killed loses of its calls */
 };
 
-/* ---- settings.c: FRAMEWALK_AGENT, and the environment that the program and its children see ---- */
+/* ---- settings.c: FRAMEWALK_AGENT, and the environment that the program and its children see ----
+ */
 
 struct agent_settings {
     bool present;       /* `framewalk run` started this process, or one that was followed here */
     const char *out;    /* folder of reports */
     const char *status; /* folder of status files */
     uint32_t hang_ms, severe_ms;
-    bool any_wait;    /* every wait is idle */
-    bool from_start;  /* the time before the first wait is a turn, too */
-    bool follow;      /* children are watched like this one */
-    bool no_scripts;  /* do not ask interpreters where they are */
-    bool app_callers; /* count only calls by the program's own image */
+    bool any_wait;     /* every wait is idle */
+    bool from_start;   /* the time before the first wait is a turn, too */
+    bool follow;       /* children are watched like this one */
+    bool no_scripts;   /* do not ask interpreters where they are */
+    bool keep_starved; /* report also turns that waited for a processor */
+    bool app_callers;  /* count only calls by the program's own image */
     const char *calls[FW_CALLS_NAMES];
     size_t call_count;
 };
@@ -55,9 +57,9 @@ void settings_forget_options(void);
 enum agent_stage { AGENT_OFF, AGENT_LOADED_ONLY, AGENT_STARTED, AGENT_READY, AGENT_DONE };
 
 struct agent {
-    _Atomic int stage;           /* enum agent_stage */
-    _Atomic(pid_t) pid;          /* the process that is watched: others share our memory after vfork */
-    pid_t thread;                /* its watched thread */
+    _Atomic int stage;  /* enum agent_stage */
+    _Atomic(pid_t) pid; /* the process that is watched: others share our memory after vfork */
+    pid_t thread;       /* its watched thread */
     _Atomic(struct fw_hang_watch *) watch;
     struct fw_hang_monitor *monitor;
     struct fw_calls *calls;
@@ -71,6 +73,8 @@ extern AGENT_THREAD bool agent_here;
 
 /* Starts watching, from the watched thread, when that can be done where it is now. */
 void agent_start(void);
+/* Does the caller run in a signal handler, or somewhere where that cannot be told? */
+bool agent_in_handler(void);
 /* All that is known goes to disk; and the monitor ends, when `last`. Waits at most two seconds.
  * Async-signal-safe. Nothing in processes that are not watched. */
 void agent_write(bool last);

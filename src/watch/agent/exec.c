@@ -4,9 +4,9 @@
  *
  * The agent took itself out of the environment (settings.c), or the program made one of its own;
  * here it is put into the one that the next program gets. All of it stands on the stack: between
- * vfork() and exec the memory is the parent's. posix_spawn of a child that is not followed, system()
- * and popen() need nothing: they inherit a clean environment. With --follow these two inherit the
- * agent unless the program cleared its environment.
+ * vfork() and exec the memory is the parent's. posix_spawn of a child that is not followed,
+ * system() and popen() need nothing: they inherit a clean environment. With --follow these two
+ * inherit the agent unless the program cleared its environment.
  */
 #include "watch/agent/agent.h"
 

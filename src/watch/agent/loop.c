@@ -27,8 +27,7 @@ static bool is_nested(struct loop *loop, struct loop_place *place)
     if (place->site != own->site || place->object != own->object)
         return false;
     remember_caller(loop, place);
-    return place->caller == own->caller ||
-           (loop->alike && loop->alike(place->caller, own->caller));
+    return place->caller == own->caller || (loop->alike && loop->alike(place->caller, own->caller));
 }
 
 static bool is_own(struct loop *loop, struct loop_place *place)
@@ -68,7 +67,12 @@ static bool takes_over(struct loop *loop, struct loop_place *place)
     uint32_t needed = loop->count < LOOP_OLD ? loop->count : LOOP_OLD;
     if (loop->challenges < (needed > LOOP_TAKE_OVER ? needed : LOOP_TAKE_OVER))
         return false;
-    begin(loop, place, loop->challenges);
+    uint32_t count = loop->challenges;
+    if (loop->in_handler && loop->in_handler()) {
+        loop->challenges = 0;
+        return false;
+    }
+    begin(loop, place, count);
     return true;
 }
 

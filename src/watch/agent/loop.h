@@ -56,6 +56,8 @@ struct loop {
     bool waited;                  /* some wait was in earnest */
     /* The caller of the function that waits now: for the place being looked at. */
     uintptr_t (*caller)(void);
+    /* Is this wait in a signal handler? Then it becomes no loop. NULL: no. */
+    bool (*in_handler)(void);
     /* Are these two callers the same loop (GLib's run and iterate)? NULL: no. */
     bool (*alike)(uintptr_t a, uintptr_t b);
 };

@@ -6,8 +6,8 @@
  * Exported by CPython 3.11, 3.12 and those before 3.9; where it is not, there are no Python lines.
  *
  * It reads what the thread itself changes while it runs. So a thread that runs is asked to do it
- * itself, in a signal handler; one that sleeps in the kernel changes nothing, and would wake up by a
- * signal: for it the monitor's thread does it.
+ * itself, in a signal handler; one that sleeps in the kernel changes nothing, and would wake up by
+ * a signal: for it the monitor's thread does it.
  *
  * The text goes into a memory file and back. In the handler that file lives as long as the handler.
  *

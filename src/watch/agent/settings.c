@@ -71,6 +71,8 @@ static void read_pair(struct agent_settings *s, const char *key, char *value)
         s->follow = true;
     else if (strcmp(key, "noscripts") == 0)
         s->no_scripts = true;
+    else if (strcmp(key, "starved") == 0)
+        s->keep_starved = true;
     else if (strcmp(key, "app") == 0)
         s->app_callers = true;
     else if (strcmp(key, "options") == 0)

@@ -46,7 +46,8 @@ struct status {
     char failure[STATUS_FAILURE];
     struct fw_hang_totals hangs; /* as of the last hang, or the end */
     struct fw_calls_totals calls;
-    uint32_t api_count, reserved;
+    uint32_t api_count;
+    uint32_t forks; /* children made by fork() */
     struct status_api apis[FW_CALLS_NAMES];
 };
 

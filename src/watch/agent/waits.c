@@ -4,9 +4,10 @@
  * asyncio, Xlib and most hand-written ones come through here; loops that wait in recv(), accept(),
  * sigwait(), pthread_cond_wait() or io_uring do not, and are not seen.
  *
- * Each does what the original does, by calling it: results, errno, EINTR, signal masks, cancellation
- * are the original's own. Around it the watched thread, and only that one, is marked idle and busy
- * when the wait is the loop's own (loop.h); for every other thread this is one test and a jump.
+ * Each does what the original does, by calling it: results, errno, EINTR, signal masks,
+ * cancellation are the original's own. Around it the watched thread, and only that one, is marked
+ * idle and busy when the wait is the loop's own (loop.h); for every other thread this is one test
+ * and a jump.
  *
  * A wait inside a wait happens in a signal handler that interrupted it. The thread was idle then,
  * and the handler's waits change nothing. Whoever leaves a wait by longjmp() is found out by the
@@ -14,9 +15,9 @@
  *
  * The originals are looked up before main, or at the first call of whoever comes before that.
  */
+#include "watch/agent/waits.h"
 #include "watch/agent/agent.h"
 #include "watch/agent/loop.h"
-#include "watch/agent/waits.h"
 
 #include "framewalk/capture.h"
 
@@ -122,7 +123,8 @@ static bool is_alike(uintptr_t a, uintptr_t b)
 
 /* ---- marks ---- */
 
-static struct loop loop = {.caller = find_caller, .alike = is_alike};
+#define FRESH_LOOP {.caller = find_caller, .in_handler = agent_in_handler, .alike = is_alike}
+static struct loop loop = FRESH_LOOP;
 static uintptr_t waiting_at; /* stack pointer of the wait that the watched thread is in; 0: none */
 
 struct mark {
@@ -132,7 +134,7 @@ struct mark {
 
 void waits_reset(void)
 {
-    struct loop fresh = {.caller = find_caller, .alike = is_alike};
+    struct loop fresh = FRESH_LOOP;
     loop = fresh;
     waiting_at = 0;
 }
