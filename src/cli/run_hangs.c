@@ -139,13 +139,20 @@ static void find_place(struct run_hang *hang, struct branch *branches, size_t co
         agreed = weight;
         depth++;
     }
-    hang->percent = percent_of(agreed, total);
-    if (depth == 0)
-        return;
     size_t best = 0; /* lines are those of the heaviest */
     for (size_t i = 1; i < count; i++)
         if (branches[i].weight > branches[best].weight)
             best = i;
+    if (depth == 0 && count > 0) { /* stacks that do not even begin alike: the heaviest as it is */
+        depth = branches[best].stack.count;
+        agreed = branches[best].weight;
+        branches += best;
+        best = 0;
+        count = 1;
+    }
+    hang->percent = percent_of(agreed, total);
+    if (depth == 0)
+        return;
     const struct run_stack *stack = &branches[best].stack;
     hang->stack.broken = stack->broken;
     hang->stack.count = depth;

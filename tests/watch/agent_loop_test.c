@@ -1,10 +1,12 @@
 /* Which waits are the loop's: sequences of waits as real programs make them. */
 #include "watch/agent/loop.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 enum {
     LOOP_SITE = 0x1000,

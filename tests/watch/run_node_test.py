@@ -14,7 +14,7 @@ def main():
     need("node")
     with scratch() as folder:
         out = os.path.join(folder, "reports")
-        run = Run(command, ["--calls", "execvp,execve,open,nosuch_function", "--out", out],
+        run = Run(command, ["--starved", "--calls", "execvp,execve,open,nosuch_function", "--out", out],
                   ["node", source])
         run.ended(0)
         run.has(r"^2 hangs of 250 ms or more")
@@ -32,7 +32,7 @@ def main():
                                    capture_output=True, env=ENVIRONMENT).stdout
         check("countPrimes" in text and "timers.js" in text, "kept reports name the script")
 
-        quiet = Run(command, ["--no-script-names"], ["node", source])
+        quiet = Run(command, ["--starved", "--no-script-names"], ["node", source])
         quiet.has_not("countPrimes")
         quiet.has(r"^2 hangs of 250 ms or more")
 

@@ -16,7 +16,7 @@ def main():
     probe = "import ctypes; ctypes.CDLL(None)._Py_DumpTraceback"
     if subprocess.run([interpreter, "-c", probe], capture_output=True).returncode:
         skip("this Python does not export _Py_DumpTraceback")
-    run = Run(command, ["--calls", "@files,connect"], [interpreter, source])
+    run = Run(command, ["--starved", "--calls", "@files,connect"], [interpreter, source])
     run.ended(0)
     run.has(r"^2 hangs of 250 ms or more")
     run.has(rf"^ +\d\. 4\d\d ms .*read_slowly  server\.py:{line_of(source, 'line: sleep')}")
@@ -25,7 +25,7 @@ def main():
     run.has(r"^ +\d+  open64$")
     run.has(r"^ +\d+  connect$")
 
-    native = Run(command, ["--no-script-names"], [interpreter, source])
+    native = Run(command, ["--starved", "--no-script-names"], [interpreter, source])
     native.has(r"^2 hangs of 250 ms or more")
     native.has_not(r"server\.py:")
     native.has(r"clock_nanosleep")

@@ -52,6 +52,7 @@ AGENT_THREAD bool agent_here;
 enum {
     START_MS = 300,
     WRITE_MS = 2000,
+    UNLOAD_MS = 200, /* the loader's lock may be held by who waits here */
     AGENT_STACK = 512 << 10,
     REPORTS_MAX = 500, /* of one run */
     REPORTS_BYTES = 64 << 20,
@@ -385,7 +386,7 @@ void agent_start(void)
 
 /* ---- the end ---- */
 
-void agent_write(bool last)
+static void write_within(bool last, uint64_t ms)
 {
     int saved = errno;
     int stage = atomic_load(&agent.stage);
@@ -398,13 +399,29 @@ void agent_write(bool last)
             atomic_store(&asked_last, true);
         uint32_t request = atomic_fetch_add(&asked, 1) + 1;
         wake(&asked);
-        await(request + 1, WRITE_MS);
+        await(request + 1, ms);
     } else if (last && agent.status && agent.status->state == STATUS_LOADED) {
         agent.status->state = STATUS_ENDED;
     }
     if (last)
         atomic_store(&agent.stage, AGENT_DONE);
     errno = saved;
+}
+
+void agent_write(bool last)
+{
+    write_within(last, WRITE_MS);
+}
+
+/* Frames in an image have no name any more when it is gone. */
+AGENT_EXPORT int dlclose(void *handle)
+{
+    static int (*original)(void *);
+    if (agent.calls)
+        write_within(false, UNLOAD_MS);
+    if (!original)
+        original = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
+    return original(handle);
 }
 
 static void write_last(void)

@@ -201,8 +201,10 @@ static void leave(const struct mark *mark)
 
 /* ---- the functions ---- */
 
+/* The stack pointer before the call: without a frame pointer, which the stack of a sleeping thread
+ * could not be walked through. */
 #define SITE  ((uintptr_t)__builtin_return_address(0))
-#define DEPTH ((uintptr_t)__builtin_frame_address(0))
+#define DEPTH ((uintptr_t)__builtin_dwarf_cfa())
 
 /* One of them: `object` and `zero` of its arguments, then the call. */
 #define WAIT(object, zero, call)                                                                   \
