@@ -1,7 +1,7 @@
 /*
  * Names for code that lies in no image: what just-in-time compilers write into /tmp/perf-PID.map
- * for perf(1). A line is START SIZE NAME, both numbers hexadecimal; of lines that cover the same
- * address the last one holds, for compilers use memory again.
+ * (report/perf_map.h). Of lines that cover the same address the last one holds, for compilers use
+ * memory again.
  *
  * The names that a report needs go into its file, as records before its end, since the map is gone
  * when the report is read elsewhere. A map is anybody's text: it is read line by line and nothing
@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "report/fwr_write.h"
+#include "report/perf_map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,28 +73,25 @@ static void wants_free(struct wants *wants)
 
 /* ---- the map ---- */
 
-static void take_line(struct wants *wants, char *line)
+static void take_line(struct wants *wants, char *text)
 {
-    char *end, *name;
-    uint64_t start = strtoull(line, &end, 16);
-    uint64_t size = end > line && *end == ' ' ? strtoull(end + 1, &name, 16) : 0;
-    if (size == 0 || *name != ' ' || start + size < start)
+    struct perf_line line;
+    if (!perf_map_line(text, &line))
         return;
     size_t low = 0, high = wants->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (wants->items[middle].address < start)
+        if (wants->items[middle].address < line.start)
             low = middle + 1;
         else
             high = middle;
     }
-    name[1 + strcspn(name + 1, "\n")] = '\0';
-    for (; low < wants->count && wants->items[low].address - start < size; low++) {
+    for (; low < wants->count && wants->items[low].address - line.start < line.size; low++) {
         struct wanted *wanted = &wants->items[low];
         free(wanted->name);
-        wanted->name = strndup(name + 1, NAME_MOST);
-        wanted->start = start;
-        wanted->size = size;
+        wanted->name = strndup(line.name, NAME_MOST);
+        wanted->start = line.start;
+        wanted->size = line.size;
     }
 }
 
@@ -126,72 +124,6 @@ static bool read_map(pid_t pid, struct wants *wants)
         take_line(wants, line);
     free(line);
     fclose(map);
-    return true;
-}
-
-/* ---- what compilers call things ---- */
-
-struct parts {
-    const char *name, *file;
-    uint32_t line;
-};
-
-/* The number behind the last colon, which is cut off. */
-static bool cut_number(char *text, uint32_t *number)
-{
-    char *colon = strrchr(text, ':'), *end;
-    if (!colon || colon[1] == '\0')
-        return false;
-    unsigned long value = strtoul(colon + 1, &end, 10);
-    if (*end || value > UINT32_MAX)
-        return false;
-    *number = (uint32_t)value;
-    *colon = '\0';
-    return true;
-}
-
-/* V8: KIND:TIER NAME FILE:LINE:COLUMN, the tier being one of ~ ^ + *. NAME may be empty. */
-static bool take_javascript(char *text, struct parts *parts)
-{
-    static const char *const kinds[] = {"JS:", "LazyCompile:", "Function:", "Script:", "Eval:"};
-    uint32_t column;
-    char *name = NULL;
-    for (size_t i = 0; !name && i < sizeof kinds / sizeof *kinds; i++)
-        if (strncmp(text, kinds[i], strlen(kinds[i])) == 0)
-            name = text + strlen(kinds[i]);
-    if (!name)
-        return false;
-    name += strspn(name, "~^+*");
-    char *space = strstr(name, " /");
-    if (!space)
-        space = strstr(name, " file:");
-    if (!space)
-        space = strrchr(name, ' ');
-    if (space) {
-        *space = '\0';
-        parts->file = space + 1;
-        if (!cut_number(space + 1, &column) || !cut_number(space + 1, &parts->line))
-            parts->line = 0;
-        if (strncmp(parts->file, "file://", 7) == 0)
-            parts->file += 7;
-        if (*parts->file == '\0')
-            parts->file = NULL;
-    }
-    parts->name = *name ? name : "(anonymous)";
-    return true;
-}
-
-/* CPython's perf support: py::NAME:FILE. */
-static bool take_python(char *text, struct parts *parts)
-{
-    if (strncmp(text, "py::", 4) != 0)
-        return false;
-    char *colon = strchr(text + 4, ':');
-    if (colon) {
-        *colon = '\0';
-        parts->file = colon + 1;
-    }
-    parts->name = text + 4;
     return true;
 }
 
@@ -244,10 +176,9 @@ static bool write_symbols(const struct wants *wants, struct bytes *out)
         if (!wanted->name || (i > 0 && wants->items[i - 1].name && wanted->size &&
                               wants->items[i - 1].start == wanted->start))
             continue; /* the same code as the one before */
-        struct parts parts = {.name = wanted->name};
-        if (!take_javascript(wanted->name, &parts))
-            take_python(wanted->name, &parts);
-        fwr_symbol(w, wanted->start, wanted->size, parts.name, parts.file, parts.line);
+        struct perf_name name;
+        perf_map_name(wanted->name, &name);
+        fwr_symbol(w, wanted->start, wanted->size, name.function, name.file, name.line);
     }
     bool written = fwr_flush(w);
     free(memory);

@@ -11,14 +11,14 @@
  *
  * The text goes into a memory file and back. In the handler that file lives as long as the handler.
  *
- * What is read back was written by the program: lines are taken apart within bounds, cut where they
- * are too long, and what does not look like a frame is left out.
+ * What is read back was written by the program: it is taken apart within bounds (traceback.h).
  */
 #include "watch/agent/agent.h"
 
 #include "capture/asleep.h"
 #include "framewalk/capture.h"
 #include "os/linux/tasks.h"
+#include "watch/agent/traceback.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -143,36 +143,6 @@ static size_t ask(pid_t thread)
     return state && python.is_running() ? dump_into(said.text, state) : 0;
 }
 
-/* ---- reading `  File "PATH", line N in FUNCTION` ---- */
-
-static bool read_frame(char *line, struct fwr_script_frame *frame)
-{
-    static const char begin[] = "  File \"", middle[] = "\", line ", last[] = " in ";
-    if (strncmp(line, begin, sizeof begin - 1) != 0)
-        return false;
-    char *file = line + sizeof begin - 1;
-    char *at = strstr(file, middle);
-    if (!at)
-        return false;
-    *at = '\0';
-    char *number = at + sizeof middle - 1, *end;
-    unsigned long value = strtoul(number, &end, 10);
-    if (strncmp(end, last, sizeof last - 1) != 0 || value > UINT32_MAX)
-        return false;
-    *frame = (struct fwr_script_frame){
-        .function = end + sizeof last - 1, .file = file, .line = (uint32_t)value};
-    return true;
-}
-
-static uint32_t read_frames(char *text, struct fwr_script_frame *frames)
-{
-    uint32_t count = 0;
-    for (char *save, *line = strtok_r(text, "\n", &save); line && count < FRAMES_MAX;
-         line = strtok_r(NULL, "\n", &save))
-        count += read_frame(line, &frames[count]);
-    return count;
-}
-
 void python_annotate(void *context, struct fwr_writer *writer, uint64_t thread, uint64_t at_ns)
 {
     static char text[TEXT_SIZE + 1];
@@ -185,7 +155,7 @@ void python_annotate(void *context, struct fwr_writer *writer, uint64_t thread, 
         return;
     memcpy(text, said.text, size);
     text[size] = '\0';
-    uint32_t count = read_frames(text, frames);
+    uint32_t count = traceback_read(text, frames, FRAMES_MAX);
     if (count > 0)
         fwr_script(writer, thread, at_ns, "python", frames, count);
 }
