@@ -20,7 +20,7 @@ static void take(char *text, size_t size)
     must(line.size > 0 && line.start <= UINT64_MAX - line.size);
     must(line.name > text && line.name <= text + size);
     perf_map_name(line.name, &name);
-    must(name.function != NULL && strlen(name.function) <= size);
+    must(name.function != NULL && strlen(name.function) < size + sizeof "(anonymous)");
     if (name.file)
         must(name.file > text && name.file + strlen(name.file) <= text + size);
 }
