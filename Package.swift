@@ -35,6 +35,7 @@ let package = Package(
                 "run",
                 "src/CMakeLists.txt",
                 "src/base/arena.c",
+                "src/base/utf8.c",
                 "src/capture/asleep.c",
                 "src/capture/collect.c",
                 "src/capture/core.c",

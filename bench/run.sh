@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh BUILD [NAME]: measures every figure whose name begins with NAME and prints one line each;
-# without NAME all but those of symbols.sh, which take longer (NAME `symbols`: all of these), and of apple.sh,
-# which have a build of their own.
+# without NAME all but those of symbols.sh and watch.sh, which take longer (NAME `symbols`, `watch`: all of these),
+# and of apple.sh, which have a build of their own.
 #
 #     name<TAB>ours<TAB>unit<TAB>peer<TAB>theirs<TAB>ratio<TAB>spread
 #
@@ -124,6 +124,11 @@ symbols | convert* | lookup* | cli* | demangle*)
 apple*)
     # shellcheck source=bench/apple.sh
     . "$(dirname "$0")/apple.sh"
+    exit
+    ;;
+watch*)
+    # shellcheck source=bench/watch.sh
+    . "$(dirname "$0")/watch.sh"
     exit
     ;;
 esac

@@ -5,10 +5,10 @@
  *
  *     watch_kill FOLDER ROUNDS [SEED]
  *
- * prints: rounds, reports acknowledged, recovered; and lost, unreadable, duplicate: all to be 0.
- * Ends with 1 when one is not. A writer acknowledges to a pipe what spool_finish acknowledged to
- * it. After each round every report is "uploaded": its file is removed, its id remembered; an id
- * that comes again is a duplicate.
+ * prints how many reports were lost, unreadable or duplicate, together (to be 0; it ends with 1
+ * when it is not), and on the standard error what was counted. A writer acknowledges to a pipe what
+ * spool_finish acknowledged to it. After each round every report is "uploaded": its file is
+ * removed, its id remembered; an id that comes again is a duplicate.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -204,10 +204,12 @@ int main(int count, char **words)
     fw_reports_close(spool_open(folder, MANY));
     look(folder, true);
     settle();
-    printf("%ld rounds, %zu acknowledged, %zu whole, %lu left unfinished, %lu recovered between "
-           "rounds, %lu lost, %lu unreadable, %lu duplicate\n",
-           rounds, acknowledged.count, uploaded.count, left_parts, recovered, lost, unreadable,
-           duplicate);
+    fprintf(stderr,
+            "%ld rounds, %zu acknowledged, %zu whole, %lu left unfinished, %lu recovered between "
+            "rounds, %lu lost, %lu unreadable, %lu duplicate\n",
+            rounds, acknowledged.count, uploaded.count, left_parts, recovered, lost, unreadable,
+            duplicate);
+    printf("%lu\n", lost + unreadable + duplicate);
     spool_remove_folder(folder);
     return lost || unreadable || duplicate;
 }

@@ -4,7 +4,7 @@
  *
  * Input: the report.
  */
-#include <stdlib.h>
+#include "report_forms.h"
 
 #include "report/v5.h"
 
@@ -53,12 +53,7 @@ static void check_numbers(const struct report *r)
 static void convert(const struct report *r)
 {
     struct report_bytes out = {0};
-    report_to_crash(r, names, NULL, &out);
-    report_bytes_free(&out);
-    expect(report_to_json(r, names, NULL, &out) == FW_OK);
-    report_bytes_free(&out);
-    report_to_collapsed(r, names, NULL, &out);
-    report_bytes_free(&out);
+    write_forms(r, names);
     if (v5_check(r, NULL) == FW_OK)
         expect(v5_write_answer(r, names, NULL, NULL, &out) == FW_OK);
     report_bytes_free(&out);

@@ -12,8 +12,15 @@
  * called ID.part. docs/report-format.md says what is in it: checksummed records, valid up to the
  * last whole one. What a process that was killed has left as .part is recognised by the next
  * process that opens the folder: it is completed with the record that says so (a hang that did not
- * end is fatal then) and becomes ID.fwr. Any number of processes may share a folder; each holds a
- * lock for as long as it lives, so nobody takes a living process's reports for left ones.
+ * end is fatal then) and becomes ID.fwr. Any number of processes may share a folder; a report is
+ * locked for as long as it is written, so nobody takes a living process's reports for left ones.
+ * docs/spool.md has the rules.
+ *
+ * When there are too many, the least valuable go first, the oldest of them before newer ones:
+ * snapshots, calls, hangs, severe hangs, fatal hangs.
+ *
+ * fork(): in the child the parent's session is dead: nothing is written, functions return
+ * FW_ERR_UNSUPPORTED. The child may open its own.
  *
  * Nothing personal is written by default: no addresses, arguments, user or host names; home folders
  * in paths become "~".
@@ -44,7 +51,7 @@ struct fw_reports_options {
     size_t size;        /* sizeof(struct fw_reports_options) */
     const char *folder; /* made, with mode 0700, when it is not there (its parent must be) */
     uint32_t max_files; /* 0 = 20 */
-    uint64_t max_bytes; /* of all files; 0 = 4 MB */
+    uint64_t max_bytes; /* of all finished reports; 0 = 4 MB */
     /* Who this is, for the reports; NULL: found out where that can be (the executable's name), else
      * left out. Copied; at most 127 bytes each are kept. */
     const char *app;          /* "com.example.shop", "shop" */
@@ -56,7 +63,8 @@ struct fw_reports_options {
 };
 
 /* Opens the folder, recovers what dead processes left, and makes room. FW_ERR_PERMISSION and
- * FW_ERR_SYSTEM (full, read-only) say the folder in `why`, which may be NULL. Foreign files in the
+ * FW_ERR_SYSTEM (full, read-only, a file system without locks) say the folder in `why`, which may
+ * be NULL; FW_ERR_MEMORY; FW_ERR_FULL beyond 16 open ones. Foreign files in the
  * folder are left alone; damaged reports are kept up to their last whole record, or counted and
  * removed when there is none. */
 FW_API fw_error fw_reports_open(const struct fw_reports_options *options,

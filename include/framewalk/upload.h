@@ -84,11 +84,15 @@ struct fw_upload_totals {
 FW_API fw_error fw_upload_start(const struct fw_upload_options *options, struct fw_upload **upload,
                                 struct fw_failure *why);
 /* Sends what is there now, without policy and back-off, and returns when it is done or failed:
- * `framewalk push`, and programs about to exit. */
+ * `framewalk push`, and programs about to exit. `totals` and `why` may be NULL. FW_ERR_TIMEOUT:
+ * another process has been sending from the folder for ten seconds. FW_ERR_PERMISSION: the key is
+ * not accepted, or its file, or the folder. FW_ERR_SYSTEM: not sent; the reports stay. */
 FW_API fw_error fw_upload_now(const struct fw_upload_options *options,
                               struct fw_upload_totals *totals, struct fw_failure *why);
 FW_API fw_error fw_upload_totals(struct fw_upload *upload, struct fw_upload_totals *totals);
-/* Waits for the request that is under way, at most `timeout_ms`, then gives it up. NULL is fine. */
+/* Waits for the request that is under way, at most `timeout_ms`, then gives it up (libcurl: half a
+ * second more at the most). A `transport` that has not come back by then is left behind: what it
+ * and `context` use must stay until it does. NULL is fine. */
 FW_API void fw_upload_stop(struct fw_upload *upload, uint32_t timeout_ms);
 
 #ifdef __cplusplus

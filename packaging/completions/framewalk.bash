@@ -40,7 +40,7 @@ _framewalk_dump() {
 _framewalk_symbolicate() {
     local cur=$1 prev=$2
     case $prev in
-    --to) mapfile -t COMPREPLY < <(compgen -W 'json crash collapsed' -- "$cur") && return ;;
+    --to) mapfile -t COMPREPLY < <(compgen -W 'json text crash collapsed speedscope pprof firefox' -- "$cur") && return ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") && return ;;
     --arch | -arch | --threads | --section | -j | -l | -d) return ;;
     --sysroot | --cache) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;

@@ -51,7 +51,7 @@ complete -c framewalk -n $symbolicate -l file-offset -d 'Addresses are offsets i
 complete -c framewalk -n $symbolicate -l return -d 'Addresses are return addresses'
 complete -c framewalk -n $symbolicate -s j -l section -x -d 'Addresses are offsets in this section'
 complete -c framewalk -n $symbolicate -l arch -x -a 'arm64 arm64e x86_64' -d 'Slice of a fat file'
-complete -c framewalk -n $symbolicate -l to -x -a 'json crash collapsed' -d 'What to write'
+complete -c framewalk -n $symbolicate -l to -x -a 'json text crash collapsed speedscope pprof firefox' -d 'What to write'
 complete -c framewalk -n $symbolicate -l json -d 'Write JSON'
 complete -c framewalk -n $symbolicate -l collapsed -d 'Write collapsed stacks'
 complete -c framewalk -n $symbolicate -l no-inlines -d 'Only functions that are really there'

@@ -48,7 +48,7 @@ _framewalk_symbolicate() {
         '--return[addresses are return addresses]' \
         '(-j --section)'{-j+,--section=}'[addresses are offsets in this section]:section:' \
         '--arch=[slice of a fat file]:architecture:(arm64 arm64e x86_64)' \
-        '--to=[what to write]:form:(json crash collapsed)' \
+        '--to=[what to write]:form:(json text crash collapsed speedscope pprof firefox)' \
         '(--to)--json[write JSON]' \
         '(--to)--collapsed[write collapsed stacks]' \
         '--no-inlines[only functions that are really there]' \

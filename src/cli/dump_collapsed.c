@@ -10,7 +10,7 @@
  * brackets where it is missing.
  */
 #include "cli/frame_text.h"
-#include "cli/utf8.h"
+#include "base/utf8.h"
 #include "demangle/demangle.h"
 
 #include <inttypes.h>

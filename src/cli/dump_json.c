@@ -8,7 +8,7 @@
 #include "cli/frame_text.h"
 
 #include "cli/cli.h"
-#include "cli/utf8.h"
+#include "base/utf8.h"
 #include "demangle/demangle.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 
 #include "cli/cli.h"
 #include "cli/convert_formats.h"
-#include "report/report.h"
 #include "symmap/import.h"
 #include "symmap/read_file.h"
 
@@ -27,7 +26,7 @@ void inspect_usage(FILE *to)
 {
     fputs("usage: framewalk inspect [OPTIONS] FILE...\n"
           "Tells what is in a program, library, debug file, dSYM bundle, symbol map, GSYM file,\n"
-          "Breakpad symbol file or crash report.\n"
+          "Breakpad symbol file, crash report or Framewalk report.\n"
           "\n"
           "      --json        one line of JSON for each file, or slice of a file\n"
           "      --color WHEN  auto, always or never\n"
@@ -240,29 +239,14 @@ static bool show_report(struct show *s)
     struct fw_failure why = {0};
     uint8_t *bytes = NULL;
     size_t size = 0;
-    struct report *report = NULL;
+    json_t *about = json_object();
+    inspect_text(about, "file", s->path);
     bool known = symmap_read_file(s->path, &bytes, &size, &why) == FW_OK &&
-                 report_read((struct span){bytes, size}, &report, &why) == FW_OK &&
-                 report->kind != REPORT_OTHER && report->frame_count;
-    if (known) {
-        json_t *about = json_object();
-        inspect_text(about, "file", s->path);
-        inspect_text(about, "kind", report_kind_text(report->kind));
-        inspect_text(about, "process", report->info.process);
-        inspect_text(about, "version", report->info.version);
-        inspect_text(about, "architecture", report->info.arch);
-        inspect_text(about, "system", report->info.os);
-        inspect_text(about, "date", report->info.date);
-        inspect_text(about, "exception", report->info.exception);
-        inspect_text(about, "reason", report->info.reason);
-        inspect_number(about, "images", report->image_count);
-        inspect_number(about, "threads", report->thread_count);
-        inspect_number(about, "frames", report->frame_count);
-        json_object_set_new(about, "complete", json_boolean(report->complete));
-        inspect_text(about, "note", report->note);
+                 inspect_report((struct span){bytes, size}, about, &why);
+    if (known)
         print(s, about);
-    }
-    report_free(report);
+    else
+        json_decref(about);
     free(bytes);
     return known;
 }

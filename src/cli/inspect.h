@@ -41,6 +41,8 @@ fw_error inspect_object(struct object *object, json_t *to, struct fw_failure *wh
  * asked for is not in it. */
 bool inspect_map(const struct symmap *map, struct span bytes, const struct inspect_options *options,
                  json_t *to);
+/* A report of Framewalk or of another tool; false when it is none that has anything to show. */
+bool inspect_report(struct span bytes, json_t *to, struct fw_failure *why);
 /* Lays a description out for people. */
 void inspect_print(const json_t *description, struct style *style);
 

@@ -3,7 +3,7 @@
  * and tables, each under a heading. Numbers stand to the right, everything else to the left.
  */
 #include "cli/inspect.h"
-#include "cli/utf8.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -241,7 +241,7 @@ static int exit_code(const struct push *p)
     if (some && (p->worst || p->refused || p->left))
         return CLI_INCOMPLETE;
     if (p->worst)
-        return p->worst;
+        return (int)p->worst;
     return p->refused || p->left ? CLI_INCOMPLETE : CLI_OK;
 }
 
@@ -261,9 +261,10 @@ static bool prepare(struct push *p)
     if (!error)
         return true;
     cli_error("%s", why.message);
-    note(p, error == FW_ERR_PERMISSION || error == FW_ERR_NOT_FOUND ? CLI_PERMISSION
-            : error == FW_ERR_ARGUMENT                              ? CLI_USAGE
-                                                                    : CLI_FAILED);
+    if (error == FW_ERR_ARGUMENT || error == FW_ERR_NOT_FOUND)
+        note(p, CLI_USAGE);
+    else
+        note(p, error == FW_ERR_PERMISSION ? CLI_PERMISSION : CLI_FAILED);
     return false;
 }
 

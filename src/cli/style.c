@@ -1,7 +1,7 @@
 /* Colours (ECMA-48 SGR; https://no-color.org) and cleaning of foreign text. */
 #include "cli/style.h"
 
-#include "cli/utf8.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -19,8 +19,13 @@ enum symbolicate_manner { MANNER_OWN = 0, MANNER_ADDR2LINE, MANNER_ATOS };
 enum symbolicate_form {                /* --to: what is written */
                         FORM_TEXT = 0, /* addresses: lines; a report: the same report */
                         FORM_JSON,
-                        FORM_CRASH,    /* a report as Apple's classic text */
-                        FORM_COLLAPSED /* a report as collapsed stacks */
+                        FORM_CRASH,     /* a report as Apple's classic text */
+                        FORM_COLLAPSED, /* a report as collapsed stacks; and so on */
+                        FORM_SPEEDSCOPE,
+                        FORM_PPROF,
+                        FORM_FIREFOX,
+                        FORM_PEOPLE, /* a report as text for people */
+                        FORMS
 };
 
 struct symbolicate_options {
@@ -51,6 +56,8 @@ struct symbolicate_options {
     int first_address; /* index in argv; == argc: none there */
 };
 
+/* What --to calls a form; NULL for FORM_TEXT, which is what comes without it. */
+const char *symbolicate_form_name(enum symbolicate_form form);
 /* False when the command line is wrong, which has been said. */
 bool symbolicate_options_parse(int argc, char **argv, struct symbolicate_options *options);
 void symbolicate_options_free(struct symbolicate_options *options);

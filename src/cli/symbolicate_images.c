@@ -140,10 +140,9 @@ static char *path_of(const struct hunt *h)
 {
     const char *path = h->image->path, *root = h->options->sysroot;
     bool relative = h->report->kind == REPORT_LIST || h->report->kind == REPORT_SANITIZER;
-    const char *home = getenv("HOME");
     char *whole;
-    /* Framewalk's reports name no home folder: it may be that of who reads it. */
-    if (path && strncmp(path, "~/", 2) == 0 && home && !root)
+    const char *home = getenv("HOME");
+    if (path && h->report->kind == REPORT_FRAMEWALK && path[0] == '~' && home && !root)
         return asprintf(&whole, "%s%s", home, path + 1) < 0 ? NULL : whole;
     if (!path || (path[0] != '/' && !relative) ||
         asprintf(&whole, "%s%s%s", root ? root : "", root && path[0] != '/' ? "/" : "", path) < 0)

@@ -106,7 +106,8 @@ void symbolicate_usage(FILE *to)
           "      --arch ARCH      the slice of a fat file\n"
           "\n"
           "How to show it\n"
-          "      --to FORM        json; of a report also crash (Apple's text) or collapsed\n"
+          "      --to FORM        json; of a report also text (for people), crash (Apple's\n"
+          "                       text), collapsed, speedscope, pprof or firefox\n"
           "      --json, --collapsed\n"
           "                       the same as --to json, --to collapsed\n"
           "      --no-inlines     the function that is really there only\n"
@@ -187,17 +188,27 @@ static bool parse_color(enum style_when *color)
     return false;
 }
 
+const char *symbolicate_form_name(enum symbolicate_form form)
+{
+    static const char *const names[FORMS] = {
+        [FORM_JSON] = "json",           [FORM_CRASH] = "crash",
+        [FORM_COLLAPSED] = "collapsed", [FORM_SPEEDSCOPE] = "speedscope",
+        [FORM_PPROF] = "pprof",         [FORM_FIREFOX] = "firefox",
+        [FORM_PEOPLE] = "text",
+    };
+    return names[form];
+}
+
 static bool parse_form(const char *word, enum symbolicate_form *form)
 {
-    static const char *const names[] = {
-        [FORM_JSON] = "json", [FORM_CRASH] = "crash", [FORM_COLLAPSED] = "collapsed"};
-    for (int i = FORM_JSON; i <= FORM_COLLAPSED; i++) {
-        if (strcmp(word, names[i]) == 0) {
+    for (int i = FORM_JSON; i < FORMS; i++) {
+        if (strcmp(word, symbolicate_form_name((enum symbolicate_form)i)) == 0) {
             *form = (enum symbolicate_form)i;
             return true;
         }
     }
-    cli_error("--to wants json, crash or collapsed, not '%s'", word);
+    cli_error("--to wants json, text, crash, collapsed, speedscope, pprof or firefox, not '%s'",
+              word);
     return false;
 }
 
@@ -300,9 +311,9 @@ static bool check(const struct symbolicate_options *o, int argc)
         cli_error("--section goes without --offset, --file-offset, -l and a slide");
     else if (o->offsets + o->file_offsets + o->has_load + o->has_slide > 1)
         cli_error("only one of --offset, --file-offset, -l and a slide can be meant");
-    else if ((o->form == FORM_CRASH || o->form == FORM_COLLAPSED) &&
+    else if (o->form != FORM_TEXT && o->form != FORM_JSON &&
              (o->manner != MANNER_OWN || o->first_address < argc))
-        cli_error("--to %s is for reports", o->form == FORM_CRASH ? "crash" : "collapsed");
+        cli_error("--to %s is for reports", symbolicate_form_name(o->form));
     else
         return true;
     return false;

@@ -220,11 +220,14 @@ static enum v5_found was_found(void *context, const struct report *r, uint32_t i
     return job->images[image].file.source ? V5_FOUND : V5_NOT_FOUND;
 }
 
-/* The same report with names; of a request the answer to it. */
+/* The same report with names; of a request the answer to it; of what is no text, text for people.
+ */
 static fw_error write_same(struct job *job, struct report_bytes *out)
 {
     if (job->report->kind == REPORT_V5)
         return v5_write_answer(job->report, resolve, was_found, job, out);
+    if (job->report->kind == REPORT_FRAMEWALK)
+        return report_to_text(job->report, resolve, job, out);
     return report_write(job->report, resolve, job, out);
 }
 
@@ -234,7 +237,12 @@ static fw_error write_form(struct job *job, struct report_bytes *out)
     case FORM_JSON: return report_to_json(job->report, resolve, job, out);
     case FORM_CRASH: return report_to_crash(job->report, resolve, job, out);
     case FORM_COLLAPSED: return report_to_collapsed(job->report, resolve, job, out);
-    case FORM_TEXT: break;
+    case FORM_SPEEDSCOPE: return report_to_speedscope(job->report, resolve, job, out);
+    case FORM_PPROF: return report_to_pprof(job->report, resolve, job, out);
+    case FORM_FIREFOX: return report_to_firefox(job->report, resolve, job, out);
+    case FORM_PEOPLE: return report_to_text(job->report, resolve, job, out);
+    case FORM_TEXT:
+    case FORMS: break;
     }
     return write_same(job, out);
 }
@@ -245,8 +253,15 @@ static int write_report(struct job *job, FILE *to)
     fw_error error = write_form(job, &out);
     int code = CLI_OK;
     if (error == FW_ERR_UNSUPPORTED) {
-        cli_error("%s cannot be written as %s", report_kind_text(job->report->kind),
-                  job->options->form == FORM_CRASH ? "a crash text" : "this");
+        cli_error("%s cannot be written as %s: %s", report_kind_text(job->report->kind),
+                  symbolicate_form_name(job->options->form),
+                  job->options->form == FORM_CRASH
+                      ? "it has trees of stacks, or no threads, and that form threads alone"
+                      : "there is no stack in it");
+        code = CLI_FAILED;
+    } else if (error == FW_ERR_FULL) {
+        cli_error("the stacks nest so deep that the result would be too large; --to json has no "
+                  "such limit");
         code = CLI_FAILED;
     } else if (error != FW_OK || job->no_memory) {
         cli_error("%s", fw_error_text(error != FW_OK ? error : FW_ERR_MEMORY));

@@ -118,3 +118,18 @@ const struct object_codecs object_codecs_all = {
     .zstd = inflate_zstd,
     .xz = unpack_xz,
 };
+
+uint8_t *codecs_gzip(const void *data, size_t data_size, size_t *size)
+{
+    enum { LEVEL = 6 };
+    struct libdeflate_compressor *z = libdeflate_alloc_compressor(LEVEL);
+    size_t room = z ? libdeflate_gzip_compress_bound(z, data_size) : 0;
+    uint8_t *to = z ? malloc(room) : NULL;
+    *size = to ? libdeflate_gzip_compress(z, data, data_size, to, room) : 0;
+    if (z)
+        libdeflate_free_compressor(z);
+    if (*size)
+        return to;
+    free(to);
+    return NULL;
+}

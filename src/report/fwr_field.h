@@ -1,11 +1,17 @@
 /*
- * Reading protobuf's wire format (protobuf.dev/programming-guides/encoding): one field after the
- * other, through the bounded reader. Groups, which proto3 does not have, are refused.
+ * Reading a Framewalk report's records, and in them protobuf's wire format
+ * (protobuf.dev/programming-guides/encoding): one field after the other, through the bounded
+ * reader. Groups, which proto3 does not have, are refused.
  */
 #ifndef REPORT_FWR_FIELD_H
 #define REPORT_FWR_FIELD_H
 
 #include "base/reader.h"
+#include "report/fwr_record.h"
+
+/* Why the record at the reader (behind the magic, or a record) is not whole; NULL when it is: then
+ * the reader is behind it. */
+const char *fwr_next_record(struct reader *r, struct fwr_head *head, struct reader *payload);
 
 struct fwr_field {
     uint32_t number;

@@ -14,10 +14,21 @@ void tree_begin(struct fwr_tree *t)
 {
     t->image_count = t->node_count = t->stack_count = 0;
     t->nodes_sent = t->stacks_sent = 0;
+    t->flushes = 1;
     t->dropped = t->cut = 0;
     t->images[0] = (struct fwr_known_image){0}; /* addresses outside of images count from 0 */
     memset(t->node_slots, 0, sizeof t->node_slots);
     memset(t->stack_slots, 0, sizeof t->stack_slots);
+}
+
+uint32_t tree_image_at(const struct fwr_tree *t, uint64_t address)
+{
+    for (uint32_t i = t->image_count; i > 0; i--) {
+        const struct fwr_known_image *image = &t->images[i];
+        if (image->located == t->flushes && address - image->key < image->size)
+            return i;
+    }
+    return 0;
 }
 
 uint32_t tree_image(struct fwr_tree *t, const struct fwr_image *image, bool *is_new)
@@ -26,13 +37,18 @@ uint32_t tree_image(struct fwr_tree *t, const struct fwr_image *image, bool *is_
     uint32_t print = crc32c_more(crc32c(path, strlen(path)), image->id, image->id_size);
     *is_new = false;
     for (uint32_t i = t->image_count; i > 0; i--)
-        if (t->images[i].key == image->key && t->images[i].print == print)
+        if (t->images[i].key == image->key && t->images[i].print == print) {
+            t->images[i].located = t->flushes;
             return i;
+        }
     if (t->image_count == FWR_IMAGES_MAX)
         return 0;
     *is_new = true;
-    t->images[++t->image_count] =
-        (struct fwr_known_image){.key = image->key, .base = image->base, .print = print};
+    t->images[++t->image_count] = (struct fwr_known_image){.key = image->key,
+                                                           .base = image->base,
+                                                           .size = image->size,
+                                                           .print = print,
+                                                           .located = t->flushes};
     return t->image_count;
 }
 

@@ -15,8 +15,10 @@
 struct fwr_known_image {
     uint64_t key;
     uint64_t base;
-    uint64_t last;  /* offset that the last frame written had */
-    uint32_t print; /* checksum of id and path: another image may be at the same place later */
+    uint64_t size;
+    uint64_t last;    /* offset that the last frame written had */
+    uint32_t print;   /* checksum of id and path: another image may be at the same place later */
+    uint32_t located; /* the flush before which it was last found where it is */
 };
 
 struct fwr_node {
@@ -37,6 +39,7 @@ enum { FWR_NODE_SLOTS = 2 * FWR_NODES_MAX, FWR_STACK_SLOTS = 2 * FWR_STACKS_MAX 
 
 struct fwr_tree {
     uint32_t image_count, node_count, stack_count;
+    uint32_t flushes;                 /* from 1 */
     uint32_t nodes_sent, stacks_sent; /* already encoded */
     uint64_t dropped, cut;            /* stacks */
     struct fwr_known_image images[FWR_IMAGES_MAX + 1];
@@ -53,6 +56,9 @@ enum { /* bytes that one takes at the most when it is encoded */
 
 void tree_begin(struct fwr_tree *t);
 
+/* The image around `address` that was found since the last flush; 0: none. To find one by its
+ * address takes long, and what is said between two flushes is of one moment. */
+uint32_t tree_image_at(const struct fwr_tree *t, uint64_t address);
 /* The number of an image; *is_new: it has to be written. 0: no room. */
 uint32_t tree_image(struct fwr_tree *t, const struct fwr_image *image, bool *is_new);
 

@@ -8,22 +8,14 @@
  * FWR_PENDING_MAX. See fwr_write.h; the format is docs/report-format.md.
  */
 #include "report/fwr_record.h"
+#include "report/fwr_scripts.h"
 #include "report/fwr_tree.h"
-
-#include <assert.h>
 
 enum {
     ITEM_HEAD = 3,   /* in the log: type, u16 size */
     ITEM_MAX = 6144, /* encoded fields of one item */
     RECORD_COST = FWR_RECORD_HEAD + 3,
     OUT_SIZE = FWR_MAGIC_SIZE + FWR_PENDING_MAX + (FWR_END + 1) * (RECORD_COST + 32),
-};
-
-struct script_frames { /* different ones, by a hash of their contents */
-    uint32_t count;
-    uint64_t cut; /* scripts that are not whole */
-    uint64_t hashes[FWR_SCRIPT_FRAMES_MAX + 1];
-    uint16_t slots[2 * FWR_SCRIPT_FRAMES_MAX];
 };
 
 struct fwr_writer {
@@ -41,7 +33,8 @@ struct fwr_writer {
     bool failed, ended;
     char arch[16]; /* of the process: images of it do not say it again */
     struct fwr_tree tree;
-    struct script_frames scripts;
+    struct fwr_scripts scripts;
+    uint64_t scripts_cut; /* that are not whole */
     uint8_t log[FWR_PENDING_MAX];
     uint8_t out[OUT_SIZE];
 };
@@ -166,6 +159,7 @@ bool fwr_flush(struct fwr_writer *w)
         else if (tree_pending(&w->tree))
             to = put_stacks(w, to);
     w->begun = true;
+    w->tree.flushes++;
     w->log_used = w->pending = 0;
     w->failed = !w->sink(w->sink_context, w->out, (size_t)(to - w->out));
     return !w->failed;
@@ -179,8 +173,8 @@ bool fwr_end(struct fwr_writer *w)
         fwr_total(w, "stacks_dropped", w->tree.dropped);
     if (w->tree.cut)
         fwr_total(w, "stacks_cut", w->tree.cut);
-    if (w->scripts.cut)
-        fwr_total(w, "scripts_cut", w->scripts.cut);
+    if (w->scripts_cut)
+        fwr_total(w, "scripts_cut", w->scripts_cut);
     struct wire none = item_begin(w);
     item_end(w, FWR_END, &none);
     bool done = fwr_flush(w);
@@ -234,9 +228,8 @@ struct fwr_writer *fwr_create(void *memory, fwr_sink *sink, void *sink_context, 
     if (about->arch)
         memcpy(w->arch, about->arch, strnlen(about->arch, sizeof w->arch - 1));
     tree_begin(&w->tree);
-    w->scripts.count = 0;
-    w->scripts.cut = 0;
-    memset(w->scripts.slots, 0, sizeof w->scripts.slots);
+    scripts_begin(&w->scripts);
+    w->scripts_cut = 0;
     put_about(w, about);
     return w;
 }
@@ -274,7 +267,8 @@ static bool image_of(struct fwr_writer *w, const struct fw_frame *frame, uint32_
     *number = 0;
     /* A call may be the last instruction of an image: what returns is behind it. */
     uint64_t address = frame->address - (frame->kind == FW_FRAME_RETURN && frame->address);
-    if (!w->locate(w->locate_context, address, &image))
+    *number = tree_image_at(&w->tree, address);
+    if (*number || !w->locate(w->locate_context, address, &image))
         return true;
     *number = tree_image(&w->tree, &image, &is_new);
     if (is_new)
@@ -290,42 +284,48 @@ static uint32_t node_of(struct fwr_writer *w, uint32_t parent, const struct fw_f
     return node;
 }
 
-/* How many of the innermost `count` frames there is room for: all, or what is left. */
-static uint32_t frames_with_room(const struct fwr_tree *t, const struct fw_frame *frames,
-                                 uint32_t count)
+/* Where a stack's frames go into the tree: the first `left` of them are new, called by `parent`. */
+struct graft {
+    uint32_t parent, depth, left;
+};
+
+/* Follows the stack in the tree as far as it is known. Where there is no room for the rest, it is
+ * cut to the innermost frames for which there is, without what called them. */
+static struct graft graft_at(const struct fwr_tree *t, const struct fw_frame *frames,
+                             uint32_t count)
 {
-    uint32_t new_frames = count, parent = 0;
-    while (new_frames > 0) {
-        parent = tree_find(t, parent, &frames[new_frames - 1]);
-        if (parent == 0)
+    struct graft g = {.left = count};
+    while (g.left > 0) {
+        uint32_t node = tree_find(t, g.parent, &frames[g.left - 1]);
+        if (node == 0)
             break;
-        new_frames--;
+        g = (struct graft){node, g.depth + 1, g.left - 1};
     }
     uint32_t room = FWR_NODES_MAX - t->node_count;
-    return new_frames <= room ? count : room;
+    return g.left <= room ? g : (struct graft){.left = room};
 }
 
 uint32_t fwr_stack(struct fwr_writer *w, const struct fw_stack *stack)
 {
-    if (is_silent(w) || !has_room(w, FWR_STACK_BYTES))
+    if (is_silent(w))
         return 0;
     struct fwr_tree *t = &w->tree;
     uint32_t count = stack->count <= FWR_STACK_FRAMES ? stack->count : FWR_STACK_FRAMES;
-    uint32_t parent = 0, depth = 0;
-    for (uint32_t i = frames_with_room(t, stack->frames, count); i > 0; i--) {
-        parent = node_of(w, parent, &stack->frames[i - 1]);
-        depth = parent ? depth + 1 : 0; /* no room for its image: what called it is cut off */
+    struct graft g = graft_at(t, stack->frames, count);
+    for (; g.left > 0; g.left--) {
+        g.parent = node_of(w, g.parent, &stack->frames[g.left - 1]);
+        g.depth = g.parent ? g.depth + 1 : 0; /* no room for its image: what called it is cut off */
     }
-    bool cut = depth < stack->count, gap = stack->omitted && stack->head < depth;
+    bool cut = g.depth < stack->count, gap = stack->omitted && stack->head < g.depth;
     struct fwr_known_stack known = {
         .omitted = gap ? stack->omitted : 0,
         .head = gap ? stack->head : 0,
-        .innermost = (uint16_t)parent,
+        .innermost = (uint16_t)g.parent,
         .end = cut ? FW_END_LIMIT : stack->end,
         .unavailable = stack->unavailable,
     };
     uint32_t number = 0;
-    if ((depth > 0 || !cut) && has_room(w, FWR_STACK_BYTES))
+    if ((g.depth > 0 || !cut) && has_room(w, FWR_STACK_BYTES))
         number = tree_stack(t, &known);
     t->dropped += number == 0;
     t->cut += number != 0 && cut;
@@ -437,38 +437,19 @@ void fwr_total(struct fwr_writer *w, const char *name, uint64_t value)
 
 /* ---- scripts ---- */
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    for (const uint8_t *p = (const uint8_t *)(text ? text : ""); *p; p++)
-        hash = (hash ^ *p) * 0x100000001b3u;
-    return (hash ^ (text ? 0x100 : 0x200)) * 0x100000001b3u;
-}
-
 /* The number of a frame of an interpreter, written when it is new; 0: no room. */
 static uint32_t script_frame(struct fwr_writer *w, const struct fwr_script_frame *frame)
 {
-    enum { SLOTS = 2 * FWR_SCRIPT_FRAMES_MAX };
-    static_assert((SLOTS & (SLOTS - 1)) == 0, "a power of two");
-    struct script_frames *s = &w->scripts;
-    uint64_t hash =
-        hash_text(hash_text(0xcbf29ce484222325u + frame->line, frame->function), frame->file);
-    uint32_t slot = (uint32_t)(hash >> 32) & (SLOTS - 1);
-    for (; s->slots[slot]; slot = (slot + 1) & (SLOTS - 1))
-        if (s->hashes[s->slots[slot]] == hash)
-            return s->slots[slot];
-    if (s->count == FWR_SCRIPT_FRAMES_MAX)
-        return 0;
+    struct script_place place = scripts_find(&w->scripts, frame);
+    if (place.number || w->scripts.count == FWR_SCRIPT_FRAMES_MAX)
+        return place.number;
     struct wire item = item_begin(w);
     uint8_t *one = wire_open(&item, SCRIPTS_FRAME);
     wire_text(&item, SCRIPT_FUNCTION, frame->function, FWR_WORD_BYTES);
     wire_path(&item, SCRIPT_FILE, frame->file);
     wire_uint(&item, SCRIPT_LINE, frame->line);
     wire_close(&item, one);
-    if (!item_end(w, FWR_SCRIPTS, &item))
-        return 0;
-    s->hashes[++s->count] = hash;
-    s->slots[slot] = (uint16_t)s->count;
-    return s->count;
+    return item_end(w, FWR_SCRIPTS, &item) ? scripts_add(&w->scripts, place) : 0;
 }
 
 void fwr_script(struct fwr_writer *w, uint64_t thread, uint64_t at_ns, const char *language,
@@ -494,5 +475,5 @@ void fwr_script(struct fwr_writer *w, uint64_t thread, uint64_t at_ns, const cha
     wire_uint(&item, SCRIPT_OMITTED, count - kept);
     wire_close(&item, one);
     if (item_end(w, FWR_SCRIPTS, &item))
-        w->scripts.cut += kept < count;
+        w->scripts_cut += kept < count;
 }

@@ -30,7 +30,7 @@ struct fwr_image {
     bool from_header; /* Mach-O: offsets count from the header */
 };
 /* The image that holds `address`; false when none does. What it points to may change with the next
- * call. */
+ * call. Until the next flush all of [key, key + size) is taken to be in it, without asking. */
 typedef bool fwr_locate(void *context, uint64_t address, struct fwr_image *image);
 
 struct fwr_about {                 /* strings may be NULL */

@@ -1,6 +1,7 @@
 #include "report/out.h"
 
 #include "base/array.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,23 +66,6 @@ void out_input(struct report_bytes *out, const struct report *report, size_t beg
         out_bytes(out, report->text.data + begin, end - begin);
 }
 
-/* Length of the UTF-8 sequence at p (Unicode 15, table 3-7); 0: none. */
-static size_t utf8_length(const uint8_t *p)
-{
-    if (p[0] < 0x80)
-        return 1;
-    size_t length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    if (p[0] < 0xc2 || p[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80) /* also the terminating zero */
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 void out_json(struct report_bytes *out, const char *text)
 {
     if (!text) {
@@ -89,14 +73,14 @@ void out_json(struct report_bytes *out, const char *text)
         return;
     }
     out_text(out, "\"");
-    for (const uint8_t *p = (const uint8_t *)text; *p;) {
+    for (const char *p = text; *p;) {
         size_t length = utf8_length(p);
         if (length == 0)
             out_text(out, "\xef\xbf\xbd");
         else if (*p == '"' || *p == '\\')
             out_format(out, "\\%c", *p);
-        else if (*p < 0x20 || *p == 0x7f)
-            out_format(out, "\\u%04x", *p);
+        else if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            out_format(out, "\\u%04x", (unsigned char)*p);
         else
             out_bytes(out, p, length);
         p += length ? length : 1;

@@ -98,6 +98,8 @@ static void read_about(struct fwr_reading *f, struct reader payload)
     }
     if (payload.failed)
         fwr_nonsense(f, "what it is about cannot be read");
+    else if (!r->info.incident && !f->b->error)
+        fwr_nonsense(f, "the report has no id");
 }
 
 static void read_key(struct fwr_reading *f, struct reader message)
@@ -242,8 +244,7 @@ static bool all_zero(const struct reader *r)
     return true;
 }
 
-/* Why the record at the reader is not whole, NULL when it is; then the reader is behind it. */
-static const char *next_record(struct reader *r, struct fwr_head *head, struct reader *payload)
+const char *fwr_next_record(struct reader *r, struct fwr_head *head, struct reader *payload)
 {
     const uint8_t *bytes, *padding;
     struct reader start = *r;
@@ -273,7 +274,7 @@ static void read_records(struct fwr_reading *f)
         struct fwr_head head;
         struct reader payload;
         f->at = reader_offset(&r);
-        why = next_record(&r, &head, &payload);
+        why = fwr_next_record(&r, &head, &payload);
         if (!why && !f->about && head.type != FWR_ABOUT)
             why = "the first record does not say what the report is about";
         if (!why)
@@ -323,6 +324,7 @@ void read_fwr(struct report_build *b)
     f->b = b;
     f->report = b->report;
     read_records(f);
+    fwr_read_count_samples(f);
     if (!b->error)
         fill_info(f);
     if (!b->error)

@@ -106,7 +106,9 @@ void fwr_read_calls(struct fwr_reading *f, struct reader payload);
 void fwr_read_scripts(struct fwr_reading *f, struct reader payload);
 void fwr_read_symbols(struct fwr_reading *f, struct reader payload);
 
-/* When all is read: stacks become threads of the report, and code outside of images gets names. */
+/* When all is read: samples are counted where nobody did, stacks become threads of the report, and
+ * code outside of images gets names. */
+void fwr_read_count_samples(struct fwr_reading *f);
 void fwr_read_place_stacks(struct fwr_reading *f);
 void fwr_read_name_symbols(struct fwr_reading *f);
 

@@ -99,6 +99,16 @@ void fwr_read_samples(struct fwr_reading *f, struct reader payload)
         fwr_nonsense(f, "its payload cannot be read");
 }
 
+/* A hang whose writer was killed does not say how many stacks it took: those that are there. */
+void fwr_read_count_samples(struct fwr_reading *f)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < f->report->sample_count; i++)
+        count += f->report->samples[i].count;
+    if (f->report->hang.samples == 0)
+        f->report->hang.samples = count;
+}
+
 /* ---- calls ---- */
 
 static void read_api(struct fwr_reading *f, struct reader message)

@@ -1,21 +1,14 @@
 /*
- * Collapsed stacks: `thread;outermost;...;innermost samples`. Of a tree each frame that was seen
- * more often than the frames within it gives a line with the difference.
+ * Collapsed stacks: `process;thread;outermost;...;innermost number`. The number is how often a
+ * stack was seen, how many calls were made from it (the API is innermost then), or the milliseconds
+ * of a hang that it stands for. Milliseconds are rounded so that their sum is that of the hang: a
+ * line is the difference of two rounded sums.
  */
-#include "report/write.h"
+#include "report/profile.h"
 
-#include "base/array.h"
+#include "report/words.h"
 
-enum {
-    MAX_DEPTH = 1024, /* functions of a line; those further in are left out and `[...]` says so */
-    MAX_GROWTH = 64   /* times the input; deep trees repeat themselves in every line */
-};
-
-struct labels { /* the functions of each frame, outermost first, joined by `;` */
-    struct report_bytes text;
-    size_t *ends; /* of frame i of the thread; it begins where the one before ends */
-    size_t capacity;
-};
+#include <stdlib.h>
 
 /* A name on one line, without what separates names. */
 static void out_label(struct report_bytes *out, const char *name)
@@ -26,140 +19,72 @@ static void out_label(struct report_bytes *out, const char *name)
     }
 }
 
-static void out_frame(struct report_bytes *out, const struct report *r, const struct frame_names *f)
+static void out_location(struct report_bytes *out, const struct profile *p, uint32_t number)
 {
-    for (size_t i = f->count; i-- > 0;) {
+    const struct profile_location *l = &p->locations[number];
+    for (uint32_t i = l->line_count; i-- > 0;) {
+        const struct profile_line *line = &p->lines[l->first_line + i];
         out_text(out, ";");
-        out_label(out, name_shown(&f->names[i]));
-        if (i + 1 < f->count)
-            out_text(out, f->names[i].flags & REPORT_TAIL_CALL ? "_[t]" : "_[i]");
-    }
-    if (f->count)
-        return;
-    const struct report_frame *frame = f->frame;
-    out_text(out, ";");
-    if (frame->image != REPORT_NONE && frame->has_offset) {
-        out_label(out, r->images[frame->image].name);
-        out_format(out, "+0x%llx", (unsigned long long)frame->offset);
-    } else {
-        out_format(out, "0x%llx", (unsigned long long)frame->address);
+        out_label(out, p->texts[p->functions[line->function].name]);
+        if (i + 1 < l->line_count)
+            out_text(out, line->flags & REPORT_TAIL_CALL ? "_[t]" : "_[i]");
     }
 }
 
-static bool make_labels(struct labels *labels, const struct report *r,
-                        const struct report_thread *thread, report_resolve resolve, void *context)
+static void out_stack(struct report_bytes *out, const struct profile *p,
+                      const struct profile_series *series, uint32_t node)
 {
-    labels->text.size = 0;
-    if (!array_reserve(&labels->ends, &labels->capacity, thread->frame_count + (size_t)1,
-                       sizeof *labels->ends))
-        return false;
-    for (uint32_t i = 0; i < thread->frame_count; i++) {
-        struct frame_names f = frame_names(r, resolve, context, thread->first_frame + i);
-        out_frame(&labels->text, r, &f);
-        labels->ends[i] = labels->text.size;
-    }
-    return !labels->text.failed;
-}
-
-static void out_one(struct report_bytes *out, const struct labels *labels, uint32_t i)
-{
-    size_t begin = i ? labels->ends[i - 1] : 0;
-    out_bytes(out, labels->text.data + begin, labels->ends[i] - begin);
-}
-
-static void out_root(struct report_bytes *out, const struct report_thread *thread)
-{
-    if (thread->process) {
-        out_label(out, thread->process);
+    uint32_t stack[PROFILE_MAX_DEPTH];
+    bool cut;
+    size_t count = profile_stack(p, node, stack, &cut);
+    if (series->process) {
+        out_label(out, series->process);
         out_text(out, ";");
     }
-    out_label(out, thread->name        ? thread->name
-                   : thread->exception ? "exception"
-                   : thread->queue     ? thread->queue
-                   : thread->id        ? thread->id
-                                       : "thread");
-}
-
-/* The frames from `i` to the end of its chain of parents: in the order in which they are met, or
- * the other way round. */
-static void out_chain(struct report_bytes *out, const struct report *r,
-                      const struct report_thread *thread, const struct labels *labels, uint32_t i,
-                      uint64_t samples)
-{
-    uint32_t chain[MAX_DEPTH], count = 0, number = thread->first_frame + i;
-    while (number != REPORT_NONE && count < MAX_DEPTH) {
-        chain[count++] = number - thread->first_frame;
-        number = r->frames[number].parent;
-    }
-    out_root(out, thread);
-    if (thread->order == REPORT_CALLEES) {
-        for (uint32_t k = 0; k < count; k++)
-            out_one(out, labels, chain[k]);
-    } else {
-        if (number != REPORT_NONE)
-            out_text(out, ";[...]");
-        while (count-- > 0)
-            out_one(out, labels, chain[count]);
-    }
-    if (number != REPORT_NONE && thread->order == REPORT_CALLEES)
+    out_label(out, series->name);
+    if (cut)
         out_text(out, ";[...]");
-    out_format(out, " %llu\n", (unsigned long long)samples);
+    for (size_t i = 0; i < count; i++)
+        out_location(out, p, p->nodes[stack[i]].location);
 }
 
-static void out_plain(struct report_bytes *out, const struct report *r,
-                      const struct report_thread *thread, const struct labels *labels)
+static uint64_t rounded_ms(uint64_t ns)
 {
-    uint32_t count = thread->frame_count;
-    out_root(out, thread);
-    if (count > MAX_DEPTH)
-        out_text(out, ";[...]");
-    for (uint32_t i = count > MAX_DEPTH ? MAX_DEPTH : count; i-- > 0;)
-        out_one(out, labels, i);
-    out_format(out, " %llu\n", (unsigned long long)r->frames[thread->first_frame].samples);
+    return ns / 1000000 + (ns % 1000000 >= 500000);
 }
 
-static bool out_tree(struct report_bytes *out, const struct report *r,
-                     const struct report_thread *thread, const struct labels *labels, size_t limit)
+static fw_error out_series(struct report_bytes *out, const struct profile *p,
+                           const struct profile_series *series, size_t limit)
 {
-    uint64_t *within = calloc(thread->frame_count, sizeof *within);
-    if (!within) {
-        out->failed = true;
-        return true;
+    size_t count;
+    struct profile_sample *samples = profile_merge(p, series, &count);
+    uint64_t before = 0;
+    for (size_t i = 0; samples && i < count && out->size <= limit; i++) {
+        uint64_t number = samples[i].value;
+        if (profile_in_time(series)) {
+            uint64_t sum = profile_add(before, samples[i].value);
+            number = rounded_ms(sum) - rounded_ms(before);
+            before = sum;
+        }
+        if (number == 0)
+            continue;
+        out_stack(out, p, series, samples[i].node);
+        out_format(out, " %llu\n", (unsigned long long)number);
     }
-    const struct report_frame *frames = &r->frames[thread->first_frame];
-    for (uint32_t i = 0; i < thread->frame_count; i++)
-        if (frames[i].parent != REPORT_NONE)
-            within[frames[i].parent - thread->first_frame] += frames[i].samples;
-    bool fits = true;
-    for (uint32_t i = 0; fits && i < thread->frame_count; i++) {
-        if (frames[i].samples > within[i])
-            out_chain(out, r, thread, labels, i, frames[i].samples - within[i]);
-        fits = out->size <= limit;
-    }
-    free(within);
-    return fits;
+    free(samples);
+    return !samples ? FW_ERR_MEMORY : out->size > limit ? FW_ERR_FULL : FW_OK;
 }
 
 fw_error report_to_collapsed(const struct report *r, report_resolve resolve, void *context,
                              struct report_bytes *out)
 {
-    struct labels labels = {0};
-    bool fits = true;
-    size_t limit = r->text.size > SIZE_MAX / 2 / MAX_GROWTH
-                       ? SIZE_MAX / 2
-                       : r->text.size * MAX_GROWTH + ((size_t)1 << 20);
-    for (size_t i = 0; i < r->thread_count && fits && !out->failed; i++) {
-        const struct report_thread *thread = &r->threads[i];
-        if (thread->frame_count == 0 || thread->repeats)
-            continue;
-        if (!make_labels(&labels, r, thread, resolve, context))
-            out->failed = true;
-        else if (thread->order == REPORT_STACK)
-            out_plain(out, r, thread, &labels);
-        else
-            fits = out_tree(out, r, thread, &labels, limit);
-    }
-    report_bytes_free(&labels.text);
-    free(labels.ends);
-    return out->failed ? FW_ERR_MEMORY : fits ? FW_OK : FW_ERR_FULL;
+    struct profile p;
+    size_t limit = profile_limit(r);
+    fw_error error = profile_make(&p, r, resolve, context);
+    if (error == FW_ERR_UNSUPPORTED) /* no stacks are no lines */
+        error = FW_OK;
+    for (size_t i = 0; i < p.series_count && !error; i++)
+        error = out_series(out, &p, &p.series[i], limit);
+    profile_free(&p);
+    return out->failed ? FW_ERR_MEMORY : error;
 }

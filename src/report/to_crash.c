@@ -2,6 +2,7 @@
  * A report in Apple's classic text layout (report version 12). What an .ips says beyond its stacks
  * (notes of the libraries, memory regions, registers) is taken from its JSON.
  */
+#include "report/words.h"
 #include "report/write.h"
 
 #include <stdio.h>
@@ -107,7 +108,7 @@ static void out_crashed_thread(struct crash_text *t)
             out_text(t->out, "\n\n");
             return;
         }
-        number += !thread->exception;
+        number += !thread->exception && !thread->stack;
     }
 }
 
@@ -115,6 +116,13 @@ static void out_exception(struct crash_text *t)
 {
     const struct report_info *info = &t->report->info;
     out_crashed_thread(t);
+    if (t->report->hang.present && !info->exception) {
+        out_key(t, "Exception Type:", "EXC_CRASH (SIGKILL)");
+        out_text(t->out, "Termination Reason:    FRAMEWALK hang ");
+        out_ms(t->out, t->report->hang.duration_ns);
+        out_text(t->out, "\n");
+        return;
+    }
     out_key(t, "Exception Type:", info->exception);
     if (is_ips(t->report)) {
         const struct jdoc *doc = &t->report->build->body;
@@ -211,7 +219,7 @@ static void out_threads(struct crash_text *t)
     uint32_t number = 0;
     for (size_t i = 0; i < r->thread_count; i++) {
         const struct report_thread *thread = &r->threads[i];
-        if (thread->exception)
+        if (thread->exception || thread->stack)
             continue;
         out_format(t->out, "\nThread %u%s:", number++, thread->crashed ? " Crashed" : "");
         if (thread->name || thread->queue)
@@ -297,9 +305,14 @@ fw_error report_to_crash(const struct report *r, report_resolve resolve, void *c
 {
     if (r->kind == REPORT_CRASH)
         return report_write(r, resolve, context, out);
-    for (size_t i = 0; i < r->thread_count; i++)
+    bool threads = r->kind != REPORT_FRAMEWALK; /* else there may be none */
+    for (size_t i = 0; i < r->thread_count; i++) {
         if (r->threads[i].order != REPORT_STACK)
             return FW_ERR_UNSUPPORTED;
+        threads |= !r->threads[i].stack;
+    }
+    if (!threads)
+        return FW_ERR_UNSUPPORTED;
     struct crash_text t = {.report = r, .resolve = resolve, .context = context, .out = out};
     out_process(&t);
     out_time(&t);

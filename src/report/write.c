@@ -121,6 +121,7 @@ static void (*const writers[])(struct writer *w, const struct frame_names *f) = 
     [REPORT_PERF] = write_perf_frame,
     [REPORT_LIST] = write_list_frame,
     [REPORT_V5] = NULL,
+    [REPORT_FRAMEWALK] = NULL, /* its names are written in other forms only */
 };
 
 fw_error report_write(const struct report *r, report_resolve resolve, void *context,

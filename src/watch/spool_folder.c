@@ -132,10 +132,21 @@ void spool_folder_each(struct spool_folder *folder,
     }
 }
 
+/* The disk, not the drive's own memory, in which fsync leaves it on Apple's systems. */
+static int until_on_disk(int file, bool contents_alone)
+{
+#ifdef __APPLE__
+    (void)contents_alone;
+    return fcntl(file, F_FULLFSYNC) == 0 ? 0 : fsync(file);
+#else
+    return contents_alone ? fdatasync(file) : fsync(file);
+#endif
+}
+
 /* Some file systems know no fsync of a folder (EINVAL): their names are as durable as they get. */
 bool spool_folder_sync(const struct spool_folder *folder)
 {
-    while (fsync(folder->file.fd) != 0) {
+    while (until_on_disk(folder->file.fd, false) != 0) {
         if (errno == EINVAL)
             return true;
         if (errno != EINTR)
@@ -228,12 +239,7 @@ bool spool_file_write(int file, const void *bytes, size_t size, uint64_t offset)
 
 bool spool_file_sync(int file)
 {
-#ifdef __APPLE__ /* fsync leaves the contents in the drive's memory there */
-    if (fcntl(file, F_FULLFSYNC) == 0)
-        return true;
-#define fdatasync fsync
-#endif
-    while (fdatasync(file) != 0)
+    while (until_on_disk(file, true) != 0)
         if (errno != EINTR)
             return false;
     return true;

@@ -100,6 +100,7 @@ void spool_recover(struct fw_reports *reports)
     pthread_mutex_lock(&reports->listing);
     while (recover_batch(reports))
         ;
-    spool_folder_sync(&reports->folder);
+    if (reports->recovered)
+        spool_folder_sync(&reports->folder);
     pthread_mutex_unlock(&reports->listing);
 }

@@ -40,17 +40,24 @@ static void tell(const struct run *r, const struct upload_item *item,
         r->job->told(r->job->told_context, item, answer, why);
 }
 
-static bool must_stop(const struct upload_job *job)
+/* Asked before each request. */
+static bool may_go_on(struct run *r)
 {
+    const struct upload_job *job = r->job;
     const struct fw_upload_options *o = &job->settings->options;
-    if (job->stop && atomic_load(job->stop))
-        return true;
-    return job->ask_policy && o->policy && o->policy(o->context) != FW_UPLOAD_NOW;
+    bool stop = job->stop && atomic_load(job->stop);
+    if (!r->ended && !stop && job->ask_policy && o->policy)
+        stop = o->policy(o->context) != FW_UPLOAD_NOW;
+    if (!r->ended && stop) {
+        r->ended = true;
+        r->out->end = r->out->end ? r->out->end : UPLOAD_LATER_ASKED;
+    }
+    return !r->ended;
 }
 
 /* --- reading --- */
 
-/* What a file that was not sent means; false: it has gone, and was nobody's failure. */
+/* A file that cannot be sent. */
 static void skip_item(struct run *r, struct upload_item *item, fw_error error)
 {
     switch (error) {
@@ -232,8 +239,13 @@ static void send_batch(struct run *r, struct upload_item *const *batch, size_t c
 /* What a batch that could not be taken as a whole becomes. Halves nest at most seven deep. */
 static void send_parts(struct run *r, struct upload_item *const *batch, size_t count, size_t part)
 {
-    for (size_t i = 0; i < count; i += part)
-        send_batch(r, batch + i, part < count - i ? part : count - i);
+    for (size_t i = 0; i < count; i += part) {
+        size_t some = part < count - i ? part : count - i;
+        if (may_go_on(r))
+            send_batch(r, batch + i, some);
+        else
+            leave(r, some);
+    }
 }
 
 static void judge(struct run *r, struct upload_item *const *batch, size_t count,
@@ -270,14 +282,6 @@ static void judge(struct run *r, struct upload_item *const *batch, size_t count,
 static void send_batch(struct run *r, struct upload_item *const *batch, size_t count)
 {
     struct fw_upload_response response;
-    if (!r->ended && must_stop(r->job)) {
-        r->ended = true;
-        r->out->end = r->out->end ? r->out->end : UPLOAD_LATER_ASKED;
-    }
-    if (r->ended) {
-        leave(r, count);
-        return;
-    }
     if (!request(r, batch, count, &response)) {
         fail(r, 0, response.message);
         r->ended = true;
@@ -302,7 +306,7 @@ void upload_send(const struct upload_job *job, struct upload_list *list,
     *r = (struct run){.job = job, .list = list, .out = outcome};
     r->most = job->settings->options.batch;
     size_t count;
-    while (!r->ended && (count = gather(r)) > 0) {
+    while (r->next < list->count && may_go_on(r) && (count = gather(r)) > 0) {
         send_batch(r, r->batch, count);
         for (size_t i = 0; i < count; i++)
             upload_item_drop(r->batch[i]);

@@ -4,6 +4,7 @@ reports, and on everything that must be refused.
 
 usage: symbolicate_test.py FRAMEWALK SOURCE_DIR SHARED_DATA"""
 
+import gzip
 import itertools
 import json
 import os
@@ -506,6 +507,18 @@ class AppleReports(unittest.TestCase):
         self.assertRegex(text, r"(?m)^0   main +\t +0x10400363c main \+ 0 \(main\.cpp:5\)$")
         collapsed = run("--debug", DSYM, "--collapsed", path).stdout
         self.assertRegex(collapsed, r";main;.*operator<<.*_\[i\];main 1\n$")
+        scope = json.loads(run("--debug", DSYM, "--to", "speedscope", path).stdout)
+        frames = scope["shared"]["frames"]
+        self.assertIn(("main", 5), [(frame["name"], frame.get("line")) for frame in frames])
+        fox = json.loads(run("--debug", DSYM, "--to", "firefox", path).stdout)
+        self.assertIn("main", fox["shared"]["stringArray"])
+        self.assertEqual(fox["libs"][0]["name"], "main")
+        people = run("--debug", DSYM, "--to", "text", path).stdout
+        self.assertRegex(people, r"(?m)^  0  main\+0x0 .*main\.cpp:5$")
+        profile = os.path.join(FOLDER.name, "few.pprof")
+        self.assertEqual(run("--debug", DSYM, "--to", "pprof", "--output", profile, path).stdout, "")
+        with gzip.open(profile) as file:
+            self.assertIn(b"main.cpp", file.read())
         answer = json.loads(run("--debug", DSYM, "--json", path).stdout)
         self.assertEqual(answer["format"], "framewalk-report")
         frame = answer["threads"][0]["stacks"][0]["frames"][0]
@@ -716,6 +729,10 @@ class Refused(unittest.TestCase):
         self.assertEqual(run(text=report).stdout, report)
         answer = run("--collapsed", text=report)
         self.assertEqual((answer.returncode, answer.stdout, answer.stderr), (0, "", ""))
+        for form in ("speedscope", "pprof", "firefox"):
+            answer = run("--to", form, text=report)
+            self.assertEqual((answer.returncode, answer.stdout), (1, ""))
+            self.assertIn("cannot be written as %s: there is no stack in it" % form, answer.stderr)
 
     def test_help(self):
         answer = run("--help")

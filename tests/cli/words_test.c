@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 #include "cli/fold.h"
 #include "cli/style.h"
-#include "cli/utf8.h"
+#include "base/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

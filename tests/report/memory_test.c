@@ -1,6 +1,6 @@
 /* Reading and writing when memory runs out at any point: an error, or the whole answer; nothing is
  * lost. */
-#include "report/support.h"
+#include "report/watch_reports.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,14 @@ static bool attempt(void *context)
     }
     if (!error)
         error = report_to_collapsed(r, test_names, NULL, &other);
+    if (!error)
+        error = report_to_speedscope(r, test_names, NULL, &other);
+    if (!error)
+        error = report_to_pprof(r, test_names, NULL, &other);
+    if (!error)
+        error = report_to_firefox(r, test_names, NULL, &other);
+    if (!error)
+        error = report_to_text(r, test_names, NULL, &other);
     if (!error && r->threads[0].order == REPORT_STACK)
         error = report_to_crash(r, test_names, NULL, &other);
     assert_true(error == FW_OK || error == FW_ERR_MEMORY);
@@ -56,8 +64,33 @@ static void each(void **state)
     }
 }
 
+/* What only our own reports hold. */
+static bool attempt_watch(void *context)
+{
+    static fw_error (*const writers[])(const struct report *, report_resolve, void *,
+                                       struct report_bytes *) = {
+        report_to_json,  report_to_collapsed, report_to_speedscope,
+        report_to_pprof, report_to_firefox,   report_to_text,
+    };
+    fw_error error = FW_OK;
+    for (size_t i = 0; i < sizeof writers / sizeof *writers && !error; i++) {
+        struct report_bytes out = {0};
+        error = writers[i](context, NULL, NULL, &out);
+        assert_true(error == FW_OK || error == FW_ERR_MEMORY);
+        report_bytes_free(&out);
+    }
+    return error == FW_OK;
+}
+
+static void watch(void **state)
+{
+    (void)state;
+    assert_true(alloc_fail_each(attempt_watch, (void *)(uintptr_t)hang_report()) > 50);
+    assert_true(alloc_fail_each(attempt_watch, (void *)(uintptr_t)calls_report()) > 50);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each), cmocka_unit_test(watch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@ static long calls, fault_call;
 static enum sys_fault fault_kind;
 static int fault_error;
 static const char *faulted;
+static const char *made[512]; /* names of the calls, from 1 on */
 
 void sys_fault_at(long n, enum sys_fault fault, int error)
 {
@@ -28,9 +29,9 @@ void sys_fault_at(long n, enum sys_fault fault, int error)
     faulted = NULL;
 }
 
-long sys_calls(void)
+const char *sys_call(long n)
 {
-    return calls;
+    return n <= calls && n < (long)(sizeof made / sizeof *made) ? made[n] : NULL;
 }
 
 const char *sys_faulted(void)
@@ -49,6 +50,8 @@ static bool fails(const char *name, bool *half)
     const bool now = ++calls == fault_call,
                later = fault_kind == SYS_FAIL_LATER && faulted && !strcmp(faulted, name);
     *half = false;
+    if (calls < (long)(sizeof made / sizeof *made))
+        made[calls] = name;
     if (!now && !later)
         return false;
     faulted = name;
@@ -83,8 +86,6 @@ int __real_getentropy(void *to, size_t size);
 ssize_t __real_pread(int file, void *to, size_t size, off_t offset);
 ssize_t __real_pwrite(int file, const void *from, size_t size, off_t offset);
 int __real_ftruncate(int file, off_t size);
-int __real_fdatasync(int file);
-int __real_fsync(int file);
 int __real_renameat(int from_folder, const char *from, int to_folder, const char *to);
 int __real_unlinkat(int folder, const char *path, int flags);
 int __real_close(int file);
@@ -197,14 +198,18 @@ int __wrap_ftruncate(int file, off_t size)
     CALL("ftruncate", int, -1, __real_ftruncate(file, size));
 }
 
+/* Counted, but not made: thousands of them would take minutes, and only a crash of the machine
+ * tells the difference. */
 int __wrap_fdatasync(int file)
 {
-    CALL("fdatasync", int, -1, __real_fdatasync(file));
+    (void)file;
+    CALL("fdatasync", int, -1, 0);
 }
 
 int __wrap_fsync(int file)
 {
-    CALL("fsync", int, -1, __real_fsync(file));
+    (void)file;
+    CALL("fsync", int, -1, 0);
 }
 
 int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to)

@@ -16,8 +16,8 @@ enum sys_fault {
 
 /* From now on the n-th call (1 = the next) has the fault; 0: none has. */
 void sys_fault_at(long n, enum sys_fault fault, int error);
-/* Calls since then. */
-long sys_calls(void);
+/* Name of the n-th call since then; NULL beyond the last, or the 512th. */
+const char *sys_call(long n);
 /* Name of the call that had the fault; NULL: none had it. */
 const char *sys_faulted(void);
 

@@ -311,6 +311,48 @@ static void each_call_of_making_room_fails(void **state)
     }
 }
 
+/* Which of the calls since the n-th is the first of that name. */
+static long next_call(long n, const char *name)
+{
+    while (sys_call(n) && strcmp(sys_call(n), name) != 0)
+        n++;
+    assert_non_null(sys_call(n));
+    return n;
+}
+
+/* What no kill shows, but a crash of the machine: contents are on disk before their name is, and
+ * the name before the end is acknowledged. */
+static void the_disk_has_it_in_order(void **state)
+{
+    (void)state;
+    const char *folder = spool_new_folder();
+    struct fw_reports *reports = spool_open(folder, 100);
+    struct spool_report *report = spool_begin(reports, FWR_KIND_HANG, 1000);
+    spool_say_hang(report, 300000000);
+    sys_fault_at(0, SYS_FAIL, 0);
+    assert_true(spool_flush(report, true));
+    long n = next_call(1, "pwrite");
+    n = next_call(n, "fdatasync");
+    next_call(n, "fsync"); /* the name of the .part */
+    sys_fault_at(0, SYS_FAIL, 0);
+    assert_true(spool_finish(report));
+    n = next_call(1, "pwrite");
+    n = next_call(n, "fdatasync");
+    n = next_call(n, "renameat");
+    next_call(n, "fsync");
+    fw_reports_close(reports);
+
+    leave_behind(folder);
+    sys_fault_at(0, SYS_FAIL, 0);
+    reports = spool_open(folder, 100);
+    n = next_call(1, "pwrite");
+    n = next_call(n, "fdatasync");
+    n = next_call(n, "renameat");
+    next_call(n, "fsync");
+    fw_reports_close(reports);
+    spool_remove_folder(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +363,7 @@ int main(void)
         cmocka_unit_test(recoverers_die_at_each_call),
         cmocka_unit_test(evictors_die_at_each_call),
         cmocka_unit_test(each_call_of_making_room_fails),
+        cmocka_unit_test(the_disk_has_it_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

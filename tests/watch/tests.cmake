@@ -10,9 +10,33 @@ function(fw_spool_test name)
 endfunction()
 
 fw_spool_test(spool watch/spool_test.c)
+fw_spool_test(spool_processes watch/spool_processes_test.c)
+fw_spool_test(spool_folders watch/spool_folders_test.c)
+
+# Its system calls go through support/sys_fail.c.
+fw_spool_test(spool_faults watch/spool_faults_test.c support/sys_fail.c)
+foreach(name IN ITEMS mkdir open openat fdopendir readdir fstat fstatat flock getentropy pread pwrite ftruncate
+    fdatasync fsync renameat unlinkat close mmap)
+  target_link_options(test_spool_faults PRIVATE -Wl,--wrap=${name})
+endforeach()
+
+# kill -9 at random moments; bench/watch.sh runs it for longer.
+add_executable(spool_kill ../bench/watch_kill.c watch/spool_support.c)
+target_link_libraries(spool_kill PRIVATE framewalk_core Threads::Threads)
+target_compile_definitions(spool_kill PRIVATE _GNU_SOURCE SPOOL_FOLDERS="${CMAKE_CURRENT_BINARY_DIR}")
+target_include_directories(spool_kill PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+add_test(NAME spool_kill COMMAND spool_kill ${CMAKE_CURRENT_BINARY_DIR}/spool_kill.folder 60)
+set_tests_properties(spool_kill PROPERTIES TIMEOUT 300)
+
+fw_test(locate watch/locate_test.c)
+add_library(locate_module MODULE watch/locate_module.c)
+target_link_options(locate_module PRIVATE -Wl,--build-id=sha1)
+target_compile_definitions(test_locate PRIVATE LOCATE_MODULE="$<TARGET_FILE:locate_module>")
+add_dependencies(test_locate locate_module)
+
 # Upload: its parts with a transport of our own, and the library and the command with a real server.
 if(TARGET framewalk_upload_core)
-  fw_test(upload watch/upload_test.c watch/upload_reports.c)
+  fw_spool_test(upload watch/upload_test.c watch/upload_reports.c)
   target_link_libraries(test_upload PRIVATE framewalk_upload_core)
   set_tests_properties(upload PROPERTIES LABELS concurrency)
 

@@ -4,6 +4,7 @@
  */
 #include "framewalk/upload.h"
 
+#include "watch/spool_support.h"
 #include "watch/upload_curl.h"
 #include "watch/upload_internal.h"
 #include "watch/upload_reports.h"
@@ -305,6 +306,37 @@ static void test_hostile_state(void **state)
     c.status = 200;
     assert_int_equal(now(&c, &totals, NULL), FW_OK);
     assert_int_equal(totals.sent, 1);
+}
+
+/* Together with who writes: what is open stays, the state is no report and is not evicted. */
+static void test_with_a_spool(void **state)
+{
+    (void)state;
+    struct collector c = {.status = 503};
+    struct fw_upload_totals totals;
+    struct fw_reports_totals in_folder = {.size = sizeof in_folder};
+    struct fw_reports *reports = spool_open(folder, 3);
+    assert_non_null(reports);
+    struct spool_report *open_one = spool_begin(reports, FWR_KIND_HANG, 1800000000000);
+    spool_say_hang(open_one, 300000000);
+    assert_true(spool_flush(open_one, false));
+    assert_true(spool_write_hang(reports, 1800000000000, 500000000, NULL));
+    assert_int_not_equal(now(&c, &totals, NULL), FW_OK); /* leaves its state */
+    for (int i = 0; i < 10; i++)
+        assert_true(spool_write_hang(reports, 1800000000000, 500000000, NULL));
+    assert_int_equal(fw_reports_totals(reports, &in_folder), FW_OK);
+    assert_true(in_folder.files > 0 && in_folder.files <= 3);
+    assert_int_equal(upload_folder_count(folder), in_folder.files);
+    char path[128];
+    snprintf(path, sizeof path, "%s/upload.state", folder);
+    assert_int_equal(access(path, F_OK), 0);
+    c.status = 200;
+    assert_int_equal(now(&c, &totals, NULL), FW_OK);
+    assert_int_equal(totals.sent, in_folder.files);
+    assert_true(spool_finish(open_one));
+    assert_int_equal(now(&c, &totals, NULL), FW_OK);
+    assert_int_equal(totals.sent, 1);
+    fw_reports_close(reports);
 }
 
 /* --- the background thread --- */
@@ -656,6 +688,7 @@ int main(void)
         IN_FOLDER(test_vanishing_reports),
         IN_FOLDER(test_lock_is_held),
         IN_FOLDER(test_hostile_state),
+        IN_FOLDER(test_with_a_spool),
         IN_FOLDER(test_background),
         IN_FOLDER(test_stop_leaves_a_stuck_transport),
         IN_FOLDER(test_fork),

@@ -163,6 +163,7 @@ class UploadTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.base = tempfile.mkdtemp(prefix="upload-test.")
+        os.chmod(cls.base, 0o755)
         cls.cert, cls.other = cls.certificate("good", "localhost"), cls.certificate("other", "example.org")
 
     @classmethod
@@ -191,19 +192,21 @@ class UploadTest(unittest.TestCase):
         self.addCleanup(server.close)
         return server
 
-    def run_program(self, *command):
+    def run_program(self, *command, user=None):
+        """`user`: as this one, when root runs the tests, for whom nothing is read-only."""
         env = {k: v for k, v in os.environ.items() if "proxy" not in k.lower()}
-        return subprocess.run(command, capture_output=True, text=True, timeout=MOST, env=env)
+        return subprocess.run(command, capture_output=True, text=True, timeout=MOST, env=env,
+                              user=user if os.geteuid() == 0 else None)
 
     def make(self, count=3, size=2000, folder=None):
         out = self.run_program(DRIVER, "make", folder or self.folder, str(count), str(size))
         self.assertEqual(out.returncode, 0, out.stderr)
         return out.stdout.split()
 
-    def now(self, url=None, **options):
+    def now(self, url=None, user=None, **options):
         options = {"key": KEY, "ca_file": self.cert[0], **options}
         words = ["%s=%s" % item for item in options.items() if item[1] is not None]
-        out = self.run_program(DRIVER, "now", self.folder, url or self.server.url, *words)
+        out = self.run_program(DRIVER, "now", self.folder, url or self.server.url, *words, user=user)
         self.assertEqual(out.returncode, 0, out.stderr)
         self.assertNotIn(KEY, out.stdout + out.stderr)
         first, message, why = out.stdout.split("\n")[:3]
@@ -347,6 +350,40 @@ class UploadTest(unittest.TestCase):
         self.assertEqual(self.now()["sent"], 20)
         self.assertEqual(set(self.server.reports), set(ids))
 
+    def test_nginx_in_front(self):
+        """A real server on the way: TLS, its own 413, and 502 while the collector is down."""
+        nginx = shutil.which("nginx") or (os.path.exists("/usr/sbin/nginx") and "/usr/sbin/nginx")
+        if not nginx:
+            self.skipTest("nginx is not installed")
+        ids = self.make(30, 3000)
+        plain = self.collector(None)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        work = tempfile.mkdtemp(dir=self.base)
+        temporary = "".join("%s_temp_path %s/%s;" % (n, work, n) for n in
+                            ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        with open(os.path.join(work, "nginx.conf"), "w") as f:
+            f.write("daemon off; master_process off; pid %s/pid; error_log %s/error.log; events {} http { access_log off;"
+                    " %s client_max_body_size 10k; server { listen 127.0.0.1:%d ssl; ssl_certificate %s;"
+                    " ssl_certificate_key %s; location / { proxy_pass http://127.0.0.1:%d; } } }"
+                    % (work, work, temporary, port, *self.cert, plain.server_port))
+        process = subprocess.Popen([nginx, "-p", work, "-e", work + "/start.log", "-c", work + "/nginx.conf"],
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        url = "https://localhost:%d" % port
+        def answers():
+            with contextlib.suppress(OSError):
+                return socket.create_connection(("127.0.0.1", port)).close() or True
+        self.wait_for(lambda: process.poll() is not None or answers())
+        totals = self.now(url, batch=10, uncompressed=1)
+        self.assertEqual((totals["sent"], set(plain.reports)), (30, set(ids)), totals)
+        self.assertGreater(totals["requests"], 3)  # it refused some
+        more = self.make(2, 500)
+        plain.close()
+        self.assert_stays(more, self.now(url), "502")
+
     def test_413_for_one(self):
         ids = self.make(5)
         self.server.always = lambda h, body: ids[2].encode() in body and (h.reply(413) or True)
@@ -458,11 +495,26 @@ class UploadTest(unittest.TestCase):
         self.assertNotEqual(self.now(key=None, key_file=self.base)["error"], 0)
 
     def test_read_only_folder(self):
+        try:
+            usable = self.run_program(DRIVER, user=65534).returncode == 2
+        except OSError:
+            usable = False
+        if not usable:
+            self.skipTest("another user cannot run the driver where it is")
         ids = self.make(1)
-        if os.geteuid() == 0:
-            self.skipTest("nothing is read-only for root")
-        os.chmod(self.folder, 0o500)
-        self.assert_stays(ids, self.now())
+        os.chmod(os.path.join(self.folder, ids[0] + ".fwr"), 0o644)
+        os.chmod(self.folder, 0o555)
+        self.assert_stays(ids, self.now(user=65534))
+        self.assertEqual(self.server.requests, [])
+        # With a state from before all can be done but the file's removal.
+        state = os.path.join(self.folder, "upload.state")
+        open(state, "w").close()
+        os.chmod(state, 0o666)
+        for turn in range(1, 4):
+            totals = self.now(user=65534)
+            self.assert_stays(ids, totals, "could not be removed")
+            self.assertEqual(self.state()["failures"], turn)  # the wait grows
+        self.assertEqual(self.server.times[ids[0]], 3)
         os.chmod(self.folder, 0o700)
 
     def test_full_disk(self):
@@ -591,6 +643,7 @@ class UploadTest(unittest.TestCase):
         for code, words, how in (
             (2, [], {}), (2, ["--no-such", self.folder], {}), (2, [self.folder], {"url": "ftp://localhost"}),
             (2, [self.folder], {"url": "https://me:" + KEY + "@localhost"}), (2, [self.folder], {"url": "http://example.org"}),
+            (2, [self.folder, "--ca-file", "/nowhere"], {"ca": False}),
             (4, [self.folder], {"key": "wrong"}), (4, [self.folder], {"key": None}), (1, [self.folder], {"ca": False}),
             (5, ["/nowhere"], {}), (5, [file], {}), (8, [self.folder, "/nowhere"], {}), (0, [self.folder], {}),
         ):

@@ -1,6 +1,6 @@
 /* UTF-8 (RFC 3629): what of a foreign string is text. */
-#ifndef CLI_UTF8_H
-#define CLI_UTF8_H
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* UTF-8 decoding by the table of RFC 3629, section 4. */
-#include "cli/utf8.h"
+#include "base/utf8.h"
 
 #include <stdint.h>
 #include <string.h>

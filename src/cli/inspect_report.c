@@ -1,0 +1,164 @@
+/*
+ * Reports, described: what they are of and how much is in them. Of Framewalk's own also every
+ * record with its place, so that one sees what a cut or damaged file still has, and where it ends.
+ */
+#include "cli/inspect.h"
+#include "framewalk/hang.h"
+#include "report/fwr_field.h"
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *record_text(uint8_t type)
+{
+    static const char *const text[] = {
+        [FWR_ABOUT] = "about",     [FWR_KEYS] = "keys",         [FWR_IMAGES] = "images",
+        [FWR_STACKS] = "stacks",   [FWR_THREADS] = "threads",   [FWR_HANG] = "hang",
+        [FWR_SAMPLES] = "samples", [FWR_HANG_END] = "hang end", [FWR_APIS] = "APIs",
+        [FWR_CALLS] = "calls",     [FWR_SCRIPTS] = "scripts",   [FWR_SYMBOLS] = "symbols",
+        [FWR_TOTALS] = "totals",   [FWR_END] = "end",
+    };
+    return type < sizeof text / sizeof *text && text[type] ? text[type] : "unknown";
+}
+
+static void list_records(struct span bytes, json_t *to)
+{
+    struct reader r = reader_at(bytes.data, bytes.size, FWR_MAGIC_SIZE);
+    json_t *table = inspect_table(to, "records");
+    struct fwr_head head = {0};
+    while (head.type != FWR_END && reader_left(&r) > 0) {
+        struct reader payload;
+        size_t offset = reader_offset(&r);
+        if (fwr_next_record(&r, &head, &payload))
+            break;
+        json_t *row = inspect_entry(table);
+        inspect_number(row, "offset", offset);
+        inspect_number(row, "size", reader_offset(&r) - offset);
+        inspect_number(row, "type", head.type);
+        inspect_text(row, "record", record_text(head.type));
+    }
+}
+
+static void list_images(const struct report *r, json_t *to)
+{
+    json_t *table = inspect_table(to, "images");
+    for (size_t i = 0; i < r->image_count; i++) {
+        size_t frames = 0;
+        for (size_t k = 0; k < r->frame_count; k++)
+            frames += r->frames[k].image == i;
+        json_t *row = inspect_entry(table);
+        inspect_text(row, "path", r->images[i].path ? r->images[i].path : "");
+        inspect_bytes(row, "id", r->images[i].id, r->images[i].id_size);
+        inspect_text(row, "architecture", r->images[i].arch);
+        inspect_number(row, "frames", frames);
+    }
+}
+
+/* Keys are anybody's words: rows of a table, not labels. */
+static void list_pairs(const struct report_pair *pairs, size_t count, const char *key, json_t *to)
+{
+    json_t *table = count ? inspect_table(to, key) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        json_t *row = inspect_entry(table);
+        inspect_text(row, "name", pairs[i].key);
+        if (pairs[i].value)
+            inspect_text(row, "value", pairs[i].value);
+        else
+            inspect_number(row, "value", pairs[i].number);
+    }
+}
+
+static const char *about_text(const struct report *r)
+{
+    static const char *const text[] = {"unknown", "hang", "calls", "snapshot"};
+    return text[r->about < sizeof text / sizeof *text ? r->about : 0];
+}
+
+static void describe_hang(const struct report_hang *hang, json_t *to)
+{
+    static const char *const endings[] = {"not known", "recovered", "killed", "stopped",
+                                          "no hang after all"};
+    if (!hang->present)
+        return;
+    json_t *object = json_object();
+    json_object_set_new(to, "hang", object);
+    inspect_text(object, "watch", hang->watch);
+    inspect_text(object, "ending",
+                 endings[hang->ending < sizeof endings / sizeof *endings ? hang->ending : 0]);
+    if (hang->ending == FWR_VETOED)
+        inspect_text(object, "because", fw_hang_veto_text((fw_hang_veto)hang->veto));
+    inspect_number(object, "duration_ms", hang->duration_ns / 1000000);
+    inspect_number(object, "threshold_ms", hang->threshold_ns / 1000000);
+    inspect_number(object, "samples", hang->samples);
+}
+
+/* Threads are those of one moment; stacks all that are kept, each once. */
+static void count_contents(const struct report *r, json_t *to)
+{
+    size_t threads = 0;
+    for (size_t i = 0; i < r->thread_count; i++)
+        threads += !r->threads[i].stack;
+    inspect_number(to, "threads", threads);
+    inspect_number(to, "stacks", r->thread_count);
+    inspect_number(to, "frames", r->frame_count);
+    inspect_number(to, "samples", r->sample_count);
+    const struct {
+        const char *key;
+        size_t count;
+    } others[] = {{"apis", r->api_count},
+                  {"calls", r->call_count},
+                  {"scripts", r->script_count},
+                  {"symbols", r->symbol_count}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].count)
+            inspect_number(to, others[i].key, others[i].count);
+}
+
+static void describe_own(const struct report *r, json_t *to)
+{
+    inspect_text(to, "of", about_text(r));
+    inspect_text(to, "id", r->info.incident);
+    inspect_text(to, "session", r->session);
+    inspect_text(to, "app", r->info.bundle);
+    inspect_text(to, "build", r->info.build);
+    inspect_text(to, "executable", r->info.path);
+    inspect_text(to, "device", r->info.device);
+    inspect_number(to, "size", r->text.size);
+    count_contents(r, to);
+    describe_hang(&r->hang, to);
+    list_pairs(r->keys, r->key_count, "keys", to);
+    list_pairs(r->totals, r->total_count, "totals", to);
+    list_images(r, to);
+    list_records(r->text, to);
+}
+
+bool inspect_report(struct span bytes, json_t *to, struct fw_failure *why)
+{
+    struct report *report = NULL;
+    if (report_read(bytes, &report, why) != FW_OK)
+        return false;
+    bool own = report->kind == REPORT_FRAMEWALK;
+    bool known = own || (report->kind != REPORT_OTHER && report->frame_count);
+    if (known) {
+        inspect_text(to, "kind", report_kind_text(report->kind));
+        inspect_text(to, "process", report->info.process);
+        inspect_text(to, "version", report->info.version);
+        inspect_text(to, "architecture", report->info.arch);
+        inspect_text(to, "system", report->info.os);
+        inspect_text(to, "date", report->info.date);
+        inspect_text(to, "exception", report->info.exception);
+        inspect_text(to, "reason", report->info.reason);
+        if (!own) {
+            inspect_number(to, "images", report->image_count);
+            inspect_number(to, "threads", report->thread_count);
+            inspect_number(to, "frames", report->frame_count);
+        }
+        json_object_set_new(to, "complete", json_boolean(report->complete));
+        inspect_text(to, "note", report->note);
+        if (own)
+            describe_own(report, to);
+    }
+    report_free(report);
+    return known;
+}
