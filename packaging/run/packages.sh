@@ -3,6 +3,7 @@
 
 packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config"
 packages_tool="libcurl4-openssl-dev libdeflate-dev liblzma-dev libzstd-dev libjansson-dev"
+packages_test="libcmocka-dev zlib1g-dev libglib2.0-dev libuv1-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils python3 procps util-linux"
 packages_test="libcmocka-dev zlib1g-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils python3 procps util-linux
     protobuf-compiler python3-protobuf" # they decode our reports by docs/framewalk-report.proto
 packages_tool="libcurl4-openssl-dev zlib1g-dev libdeflate-dev liblzma-dev libzstd-dev libjansson-dev"

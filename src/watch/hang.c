@@ -219,14 +219,18 @@ void fw_hang_set_background(struct fw_hang_monitor *m, bool background)
     __atomic_store_n(&m->background, background, __ATOMIC_RELEASE);
 }
 
+_Static_assert(sizeof(struct hang_counters) == offsetof(struct fw_hang_totals, wakeups) + 8 -
+                                                   offsetof(struct fw_hang_totals, hangs),
+               "the same counters");
+
 fw_error fw_hang_totals(struct fw_hang_monitor *m, struct fw_hang_totals *totals)
 {
     struct fw_hang_totals all = {.size = sizeof all};
     if (!m || !totals || totals->size < sizeof(size_t) || totals->size > 4096)
         return FW_ERR_ARGUMENT;
-    const uint64_t *from = &m->totals.hangs;
+    const hang_word *from = &m->totals.hangs;
     uint64_t *to = &all.hangs;
-    for (size_t i = 0; i < (sizeof all - offsetof(struct fw_hang_totals, hangs)) / sizeof *to; i++)
+    for (size_t i = 0; i < sizeof m->totals / sizeof *from; i++)
         to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
     const uint64_t now = hang_now(m);
     for (unsigned i = 0; i < FW_HANG_WATCHES; i++) {

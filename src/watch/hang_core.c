@@ -16,7 +16,6 @@
 #include "watch/hang_core.h"
 
 #include "watch/hang_sites.h"
-#include "watch/hang_veto.h"
 
 #include <string.h>
 
@@ -140,16 +139,15 @@ static void look_at_load(struct fw_hang_monitor *m, struct hang_turn *t, uint64_
 {
     struct hang_load load = {.known = false};
     m->system->load(m->system->context, t->thread, &load);
-    if (ended && t->blame == FW_HANG_VETO_STARVED && load.voluntary == t->load.voluntary + 1) {
+    if (ended && t->blame == FW_HANG_VETO_STARVED &&
+        load.voluntary == t->starving.last.voluntary + 1) {
         load.voluntary--; /* the wait after the turn */
         load.runnable = true;
     }
-    const uint64_t starved = hang_starved(&t->load, &load, now > t->loaded ? now - t->loaded : 0);
-    if (starved && !m->set.keep_starved)
+    const uint64_t starved = hang_starving_look(&t->starving, &load, now);
+    if (starved > t->starved && !m->set.keep_starved)
         t->blame = FW_HANG_VETO_STARVED;
-    t->starved += starved;
-    t->load = load;
-    t->loaded = now;
+    t->starved = starved;
 }
 
 /* The age that counts for the threshold. */
@@ -165,7 +163,7 @@ static void end_turn(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t en
     if (t->phase == HANG_WATCHED) {
         if (effective(m, t, end) >= m->set.threshold)
             look_at_load(m, t, end, true);
-        if (effective(m, t, end) >= m->set.threshold)
+        if (effective(m, t, end) >= m->set.threshold && !t->waits)
             decide(m, t, end); /* it ended before we came */
         else if (end - t->began + t->asleep >= m->set.threshold && t->blame)
             veto(m, t->blame);
@@ -180,7 +178,7 @@ static void restart(struct hang_turn *t, uint64_t now, fw_hang_veto blame)
 {
     t->since = now;
     t->paused = t->starved = 0;
-    t->load.known = false;
+    t->starving = (struct hang_starving){.before = 0};
     t->blame = blame;
     t->seen = false;
     hang_samples_reset(&t->samples);
@@ -196,7 +194,7 @@ static void begin_turn(struct fw_hang_monitor *m, const struct fw_hang_watch *w,
     t->waits = false;
     restart(t, t->began, FW_HANG_VETO_NONE);
     uint64_t late = moment->late;
-    if (moment->asleep || (moment->prompt && age > m->set.late))
+    if (moment->prompt && age > m->set.late)
         late = age;
     if (late) {
         t->paused = late < age ? late : age;
@@ -218,7 +216,7 @@ static void excuse(struct hang_turn *t, uint64_t now, const struct moment *momen
     if (moment->asleep)
         restart(t, now, FW_HANG_VETO_STOPPED);
     t->blame = FW_HANG_VETO_STOPPED;
-    t->load.known = false; /* the time since the last look is left out already */
+    hang_starving_pause(&t->starving); /* that time is left out already */
     if (t->next < now)
         t->next = now;
 }
@@ -269,9 +267,12 @@ static void plan_next(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t n
     *chance = *chance * 6364136223846793005u + 1442695040888963407u; /* Knuth's */
     t->next = now + t->step * 3 / 4 + (*chance >> 33) % (t->step / 2 + 1);
     if (t->phase == HANG_WATCHED) {
-        const uint64_t out = t->since + t->paused + (m->set.keep_starved ? 0 : t->starved);
-        if (out + m->set.threshold > now && out + m->set.threshold < t->next)
-            t->next = out + m->set.threshold;
+        /* Not later than at the threshold. Of one that starves nobody knows when that will be. */
+        const uint64_t out = m->set.keep_starved ? 0 : t->starved;
+        const uint64_t at = t->since + t->paused + out + m->set.threshold;
+        const uint64_t soonest = now + (out ? m->set.interval / 2 : 0);
+        if (at > now && at < t->next)
+            t->next = at > soonest ? at : soonest;
     }
 }
 
@@ -310,7 +311,7 @@ static bool take_sample(struct fw_hang_monitor *m, const struct fw_hang_watch *w
     if (now - before > HANG_SAMPLE_NS + m->set.late) { /* stopped meanwhile */
         t->paused += now - before;
         t->blame = FW_HANG_VETO_STOPPED;
-        t->load.known = false;
+        hang_starving_pause(&t->starving);
     }
     if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != t->mark)
         return false;

@@ -24,7 +24,7 @@
 #include "watch/hang_hooks.h"
 #include "watch/hang_marks.h"
 #include "watch/hang_samples.h"
-#include "watch/hang_system.h"
+#include "watch/hang_veto.h"
 #include "watch/session.h"
 
 /* Options as they are used; times in ns. */
@@ -42,6 +42,13 @@ struct hang_settings {
     struct fw_reports *reports;
 };
 
+/* The counters of struct fw_hang_totals, in the same order. */
+struct hang_counters {
+    hang_word hangs, severe, hang_ns, longest_ns, reported, annealed, capped, samples;
+    hang_word vetoed[FW_HANG_VETOES], by_duration[FW_HANG_BUCKETS];
+    hang_word wakeups;
+};
+
 enum hang_phase {
     HANG_IDLE,    /* no turn */
     HANG_YOUNG,   /* nothing known but when it began */
@@ -57,15 +64,14 @@ struct hang_turn {
     char name[MARK_NAME_WORDS * 8];
 
     enum hang_phase phase;
-    uint64_t mark;         /* as last seen */
-    uint64_t began;        /* ns of watch_clock.now */
-    uint64_t since;        /* from when it counts: later than `began` after it was seen waiting */
-    uint64_t paused;       /* time after `since` in which the process did not run */
-    uint64_t asleep;       /* time after `began` that `now` does not count: the machine slept */
-    uint64_t starved;      /* time after `since` in which the thread was ready and did not run */
-    fw_hang_veto blame;    /* why the last of these was left out */
-    struct hang_load load; /* at `loaded` */
-    uint64_t loaded;
+    uint64_t mark;      /* as last seen */
+    uint64_t began;     /* ns of watch_clock.now */
+    uint64_t since;     /* from when it counts: later than `began` after it was seen waiting */
+    uint64_t paused;    /* time after `since` in which the process did not run */
+    uint64_t asleep;    /* time after `began` that `now` does not count: the machine slept */
+    uint64_t starved;   /* time after `since` in which the thread was ready and did not run */
+    fw_hang_veto blame; /* why the last of these was left out */
+    struct hang_starving starving;
 
     uint64_t next; /* sample, when phase is WATCHED or TOLD */
     uint64_t step; /* the last interval, grown while the stack stays the same */
@@ -80,7 +86,7 @@ struct hang_turn {
     uint64_t flushed;            /* when samples were last written */
     struct spool_report *report; /* or NULL */
     char report_id[FW_REPORT_ID_SIZE];
-    uint64_t hanging_from; /* for fw_hang_totals: 0, or now - this is the duration; atomic */
+    hang_word hanging_from; /* for fw_hang_totals: 0, or now - this is the duration; atomic */
 };
 
 enum { HANG_OTHERS = 256, HANG_OTHER_FRAMES = 48 };
@@ -109,11 +115,11 @@ struct fw_hang_monitor {
     void *annotate_context;
 
     /* Shared with other threads; atomic. */
-    struct fw_hang_totals totals;
+    struct hang_counters totals;
     uint32_t used; /* watches from the first on that were ever in use */
     uint32_t bell; /* counts reasons to wake up; the sleep's word */
     uint32_t background;
-    uint64_t background_until; /* turns that began before were in the background */
+    hang_word background_until; /* turns that began before were in the background */
     uint32_t stop;
     struct hang_thread *own; /* hang_thread.c's */
 };
@@ -131,7 +137,7 @@ static inline uint64_t hang_age(const struct hang_turn *turn, uint64_t now)
 }
 
 /* Adds to a counter that only the monitor's thread writes. */
-static inline void hang_count(uint64_t *counter, uint64_t more)
+static inline void hang_count(hang_word *counter, uint64_t more)
 {
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
 }

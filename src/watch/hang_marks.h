@@ -33,31 +33,37 @@ enum {
     MARK_NAME_WORDS = 8,
 };
 
+/* Accessed atomically: where the ABI aligns 64 bits to 4 bytes only, too. */
+typedef uint64_t hang_word __attribute__((aligned(8)));
+
 struct fw_hang_watch {
     /* The watched thread's line. All are accessed atomically; `coarse`, `clock`, `epoch` and
      * `bell` never change. */
-    _Alignas(MARK_LINE) uint64_t state;
+    _Alignas(MARK_LINE) hang_word state;
     uint32_t want;
     uint64_t (*coarse)(void *context);
     const struct watch_clock *clock;
     uint64_t epoch;
-    uint32_t *bell;      /* counted up, then woken */
-    uint64_t ended_at;   /* when the turn with the mark `ended_mark` ended */
-    uint64_t ended_mark; /* stored after ended_at */
+    uint32_t *bell;       /* counted up, then woken */
+    hang_word ended_at;   /* when the turn with the mark `ended_mark` ended */
+    hang_word ended_mark; /* stored after ended_at */
 
     /* Who is watched. Written under the monitor's lock of registrations while `generation` is even;
      * read by the monitor between two equal odd values of it. */
     _Alignas(MARK_LINE) uint32_t generation; /* odd: in use */
     uint32_t thread;
-    uint64_t name[MARK_NAME_WORDS];
+    hang_word name[MARK_NAME_WORDS];
     struct fw_hang_monitor *monitor;
 };
 
-/* How long the turn of the busy mark `mark` has lasted at `now`. */
+/* How long the turn of the busy mark `mark` has lasted at `now`: never too short, and too long by a
+ * unit and a tick of the coarse clock at the most. */
 static inline uint64_t mark_age(const struct fw_hang_watch *watch, uint64_t mark, uint64_t now)
 {
-    const uint64_t units = (now - watch->epoch) >> MARK_UNIT_SHIFT, all = UINT64_MAX >> 24;
-    return ((units - (mark >> MARK_SINCE_SHIFT)) & all) << MARK_UNIT_SHIFT;
+    const uint64_t all = UINT64_MAX >> (MARK_SINCE_SHIFT - MARK_UNIT_SHIFT);
+    const uint64_t since = mark >> MARK_SINCE_SHIFT << MARK_UNIT_SHIFT;
+    const uint64_t age = (now - watch->epoch - since) & all;
+    return age <= all / 2 ? age : 0; /* the clocks of two processors disagree */
 }
 
 /* Counts the bell up and wakes the monitor. Async-signal-safe. */

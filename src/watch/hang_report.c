@@ -74,7 +74,7 @@ static void write_threads(struct fw_hang_monitor *m, struct fwr_writer *w)
 /* Counters of this process until now, and what got no report of its own since the last one. */
 static void write_totals(struct fw_hang_monitor *m, struct fwr_writer *w)
 {
-    const struct fw_hang_totals *t = &m->totals;
+    const struct hang_counters *t = &m->totals;
     const struct {
         const char *name;
         uint64_t value;

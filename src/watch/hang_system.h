@@ -11,10 +11,10 @@
 
 /* How a thread got on with the processors, until now. */
 struct hang_load {
-    bool known;
-    bool has_delay;     /* the next field is */
+    bool known;         /* all but delay_ns */
+    bool has_delay;     /* delay_ns is */
     bool runnable;      /* running, or waiting for a processor */
-    uint64_t delay_ns;  /* ready without a processor */
+    uint64_t delay_ns;  /* ready without a processor, up to when it last got one */
     uint64_t cpu_ns;    /* running */
     uint64_t voluntary; /* times it went to sleep */
 };

@@ -86,10 +86,9 @@ static void load(void *context, fw_thread_id id, struct hang_load *load)
     task_path(path, id, "schedstat"); /* time run, time ready, both in ns */
     if (read_text(path, text, sizeof text)) {
         const char *p = text;
-        load->cpu_ns = number(&p);
+        number(&p);
         load->delay_ns = number(&p);
-        load->has_delay = load->known = true;
-        return;
+        load->has_delay = true;
     }
     task_path(path, id, "status");
     if (!read_text(path, text, sizeof text))

@@ -1,28 +1,48 @@
-/*
- * Starvation, and the names of vetoes.
- *
- * Where the kernel counts how long a thread waited for a processor, that is the answer. Elsewhere a
- * thread that was runnable at both ends, and did not once go to sleep in between, was ready all the
- * time: what it did not run it waited.
- */
+/* Starvation (hang_veto.h), and the names of vetoes. */
 #include "watch/hang_veto.h"
 
 #include "framewalk/hang.h"
 
-uint64_t hang_starved(const struct hang_load *before, const struct hang_load *after,
-                      uint64_t elapsed)
+static uint64_t grown(uint64_t from, uint64_t to)
 {
-    uint64_t starved = 0;
-    if (!before->known || !after->known)
-        return 0;
-    if (before->has_delay && after->has_delay) {
-        if (after->delay_ns > before->delay_ns)
-            starved = after->delay_ns - before->delay_ns;
-    } else if (before->runnable && after->runnable && before->voluntary == after->voluntary) {
-        const uint64_t ran = after->cpu_ns > before->cpu_ns ? after->cpu_ns - before->cpu_ns : 0;
-        starved = elapsed > ran ? elapsed - ran : 0;
+    return to > from ? to - from : 0;
+}
+
+/* Since `first`. */
+static uint64_t starved(const struct hang_starving *s)
+{
+    uint64_t most = s->seen;
+    if (s->first.has_delay && s->last.has_delay &&
+        grown(s->first.delay_ns, s->last.delay_ns) > most)
+        most = grown(s->first.delay_ns, s->last.delay_ns);
+    const uint64_t all = s->last_at - s->first_at;
+    return most < all ? most : all;
+}
+
+uint64_t hang_starving_look(struct hang_starving *s, const struct hang_load *load, uint64_t now)
+{
+    if (!load->known || now < s->last_at) {
+        hang_starving_pause(s);
+        return s->before;
     }
-    return starved < elapsed ? starved : elapsed;
+    if (!s->first.known) {
+        s->first = *load;
+        s->first_at = s->last_at = now;
+        s->seen = 0;
+    } else if (s->last.runnable && load->runnable && s->last.voluntary == load->voluntary) {
+        s->seen += grown(grown(s->last.cpu_ns, load->cpu_ns), now - s->last_at);
+    }
+    s->last = *load;
+    s->last_at = now;
+    return s->before + starved(s);
+}
+
+void hang_starving_pause(struct hang_starving *s)
+{
+    if (s->first.known)
+        s->before += starved(s);
+    s->first.known = false;
+    s->last_at = 0;
 }
 
 const char *fw_hang_veto_text(fw_hang_veto veto)

@@ -1,12 +1,26 @@
-/* Judging what was no hang: the part of it that is arithmetic. */
+/*
+ * How long a thread has starved: was ready to run and had no processor.
+ *
+ * Two witnesses, of which each may know less than the truth and none more, so the larger counts.
+ * The kernel's own count (run delay) grows when the thread gets a processor at last, not while it
+ * waits. And a thread that was runnable at two looks and did not once go to sleep in between was
+ * ready all the time: what it did not run it waited. Where it did sleep, this one does not know.
+ */
 #ifndef WATCH_HANG_VETO_H
 #define WATCH_HANG_VETO_H
 
 #include "watch/hang_system.h"
 
-/* Of the `elapsed` ns between two looks, how long the thread was ready to run without a processor;
- * 0 when that is not certain. */
-uint64_t hang_starved(const struct hang_load *before, const struct hang_load *after,
-                      uint64_t elapsed);
+struct hang_starving {
+    struct hang_load first, last; /* looks without a pause in between */
+    uint64_t first_at, last_at;
+    uint64_t seen;   /* by the second witness since `first`; ns */
+    uint64_t before; /* starved before `first`; ns */
+};
+
+/* One more look at `now`; returns how long the thread has starved in all, in ns. */
+uint64_t hang_starving_look(struct hang_starving *s, const struct hang_load *load, uint64_t now);
+/* The time until the next look does not count. */
+void hang_starving_pause(struct hang_starving *s);
 
 #endif

@@ -10,6 +10,30 @@ function(fw_spool_test name)
 endfunction()
 
 fw_spool_test(spool watch/spool_test.c)
+
+# The hang monitor on a clock turned by hand.
+fw_test(hang_core watch/hang_core_test.c watch/hand_clock.c)
+fw_test(hang_veto watch/hang_veto_test.c watch/hand_clock.c)
+if(TARGET framewalk_symbols_core) # which reads them back
+  fw_spool_test(hang_report watch/hang_report_test.c watch/hand_clock.c)
+  target_link_libraries(test_hang_report PRIVATE framewalk_symbols_core)
+endif()
+
+# Real loops, where their libraries are: else the test says so.
+function(fw_loop_test name module)
+  if(NOT CMAKE_CROSSCOMPILING)
+    pkg_check_modules(FW_LOOP_${name} IMPORTED_TARGET ${module})
+  endif()
+  if(FW_LOOP_${name}_FOUND)
+    fw_test(${name} watch/${name}_test.c)
+    target_link_libraries(test_${name} PRIVATE PkgConfig::FW_LOOP_${name} Threads::Threads)
+  else()
+    add_test(NAME ${name} COMMAND sh -c "echo 'skipped: ${module} is not installed'; exit 77")
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
+endfunction()
+fw_loop_test(hang_glib glib-2.0)
+fw_loop_test(hang_uv libuv)
 fw_spool_test(spool_processes watch/spool_processes_test.c)
 fw_spool_test(spool_folders watch/spool_folders_test.c)
 
@@ -84,3 +108,10 @@ if(TARGET framewalk_agent AND TARGET framewalk AND NOT CMAKE_CROSSCOMPILING)
   fw_run_test(python ${programs}/server.py)
   fw_run_test(nginx ${CMAKE_C_COMPILER} ${programs}/nginx_slow_module.c)
 endif()
+# And on the real clock.
+fw_spool_test(hang_real watch/hang_real_test.c)
+add_library(hang_module MODULE watch/hang_module.c)
+target_compile_definitions(test_hang_real PRIVATE HANG_MODULE="$<TARGET_FILE:hang_module>")
+add_dependencies(test_hang_real hang_module)
+set_target_properties(test_hang_real PROPERTIES ENABLE_EXPORTS ON)
+target_link_libraries(test_hang_real PRIVATE ${CMAKE_DL_LIBS})
