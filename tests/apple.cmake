@@ -36,6 +36,8 @@ fw_plugin(plugin_frameless PLUGIN_FRAMELESS -O1 -fomit-frame-pointer)
 fw_stripped_plugin(PLUGIN_S s -S)
 fw_stripped_plugin(PLUGIN_X x -x)
 
+include(watch/apple.cmake)
+
 # With the library that people link, of which only what is called for comes along.
 add_executable(test_names_alone capture/names_alone_test.c)
 target_link_libraries(test_names_alone PRIVATE framewalk_static fw_cmocka)
@@ -44,7 +46,7 @@ add_test(NAME names_alone COMMAND test_names_alone)
 # What the signal-safe path and the stopped window can reach, seen in the objects that ship.
 set(fw_check ${PROJECT_SOURCE_DIR}/packaging/check)
 file(GLOB fw_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/framewalk/*.h)
-list(FILTER fw_headers EXCLUDE REGEX "/(process|symbolicate)\\.h$") # as in include/module.modulemap
+list(FILTER fw_headers EXCLUDE REGEX "/(hang_glib|hang_uv|process|symbolicate|upload)\\.h$") # as in include/module.modulemap
 add_test(NAME exported_symbols COMMAND sh ${fw_check}/exported.sh ${CMAKE_NM} $<TARGET_FILE:framewalk_shared>
   $<TARGET_FILE:framewalk_static> ${fw_headers})
 add_test(NAME layers COMMAND sh ${fw_check}/layers.sh ${PROJECT_SOURCE_DIR}/src)

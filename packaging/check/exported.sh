@@ -34,7 +34,7 @@ diff "$static.shared-names" "$static.static-names"
 # FW_API begins each declaration; the name of the function is the word before its first bracket. What only Apple
 # platforms have is not in an ELF library.
 sed 's,/\*.*\*/,,' "$@" | awk -v apple="$apple" '
-    /^#if defined\(__APPLE__\)/ { off = !apple } /^#else/ { off = 0 } /^#endif/ { off = 0 } off { next }
+    /^#if defined\(__APPLE__\)/ { off = !apple } /^#if defined\(__linux__\)/ { off = apple } /^#else/ { off = 0 } /^#endif/ { off = 0 } off { next }
     /^FW_API / { on = 1; text = "" } on { text = text " " $0 }
     on && /\(/ { sub(/\(.*/, "", text); sub(/.*[ *]/, "", text); print text; on = 0 }' |
     sort -u >"$static.declared-names"

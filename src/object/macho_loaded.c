@@ -263,6 +263,21 @@ struct span macho_loaded_bytes(const struct macho_loaded *image, struct macho_ra
     return (struct span){data, data ? (size_t)place.size : 0};
 }
 
+struct macho_symbol_table macho_loaded_table(const struct macho_loaded *image)
+{
+    const size_t entry_size = image->is_64 ? 16 : 12;
+    struct span strings = macho_loaded_bytes(image, image->strings);
+    while (strings.size && strings.data[strings.size - 1] != 0)
+        strings.size--;
+    struct span entries = macho_loaded_bytes(image, image->symbols);
+    return (struct macho_symbol_table){
+        .entries = entries,
+        .strings = strings,
+        .count = entries.size / entry_size,
+        .is_64 = image->is_64,
+    };
+}
+
 static struct unwind_section section_at(const struct macho_loaded *image, uint64_t vaddr,
                                         uint64_t size)
 {

@@ -69,6 +69,10 @@ void macho_loaded_sections(const struct macho_loaded *image,
                            bool (*each)(void *context, const struct macho_section *section),
                            void *context);
 
+/* LC_SYMTAB: the table without entries that are cut off, and strings up to the last NUL. */
+struct macho_symbol_table; /* macho_format.h */
+struct macho_symbol_table macho_loaded_table(const struct macho_loaded *image);
+
 /* The bytes of such a place; empty when they may not be read. */
 struct span macho_loaded_bytes(const struct macho_loaded *image, struct macho_range place);
 

@@ -47,23 +47,6 @@ static bool take_section(void *context, const struct macho_section *s)
     return true;
 }
 
-/* The table without entries that are cut off, and strings up to the last NUL. */
-static void find_table(struct building *b)
-{
-    const struct macho_loaded *image = b->image;
-    const size_t entry_size = image->is_64 ? 16 : 12;
-    struct span strings = macho_loaded_bytes(image, image->strings);
-    while (strings.size && strings.data[strings.size - 1] != 0)
-        strings.size--;
-    struct span entries = macho_loaded_bytes(image, image->symbols);
-    b->table = (struct macho_symbol_table){
-        .entries = entries,
-        .strings = strings,
-        .count = entries.size / entry_size,
-        .is_64 = image->is_64,
-    };
-}
-
 static bool is_function(const struct home *home, uint64_t vaddr)
 {
     return home->kind.code && vaddr - home->vaddr < home->size;
@@ -192,7 +175,7 @@ struct symbols *symbols_build_loaded(const struct macho_loaded *image)
     b->image = image;
     b->section_count = 1;
     macho_loaded_sections(image, take_section, b);
-    find_table(b);
+    b->table = macho_loaded_table(b->image);
     take_starts(b);
     /* Where all functions begin may be known to nobody: see set_extents. */
     b->builder.dynamic = true;

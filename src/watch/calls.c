@@ -23,27 +23,50 @@ _Atomic(struct fw_calls *) calls_current;
 static _Atomic int32_t lock; /* process id of the holder, 0: free */
 static bool entered;         /* by the holder: its own calls are counted without stacks */
 
+/* What others left to do for whoever holds the lock (calls_images_later). */
+enum { OWED_NEW = 1, OWED_GONE = 2 };
+static _Atomic uint32_t owed;
+
+bool calls_lock_try(void)
+{
+    const int32_t self = getpid();
+    int32_t by = 0;
+    if (!atomic_compare_exchange_strong(&lock, &by, self) &&
+        (by == self || !atomic_compare_exchange_strong(&lock, &by, self)))
+        return false;
+    entered = calls_busy_enter();
+    return true;
+}
+
 void calls_lock(void)
 {
     const struct timespec nap = {0, 200000};
-    const int32_t self = getpid();
-    for (;;) {
-        int32_t by = 0;
-        if (atomic_compare_exchange_strong(&lock, &by, self) ||
-            (by != self && atomic_compare_exchange_strong(&lock, &by, self)))
-            break;
+    while (!calls_lock_try())
         nanosleep(&nap, NULL);
-    }
-    entered = calls_busy_enter();
 }
+
+static void look_again(bool gone);
 
 void calls_unlock(void)
 {
-    const bool leaves = entered;
-    atomic_store(&lock, 0);
-    if (leaves)
-        calls_busy_leave();
+    do {
+        for (uint32_t what; (what = atomic_exchange(&owed, 0));)
+            look_again(what & OWED_GONE);
+        const bool leaves = entered;
+        atomic_store(&lock, 0);
+        if (leaves)
+            calls_busy_leave();
+    } while (atomic_load(&owed) && calls_lock_try());
 }
+
+#if defined(__APPLE__)
+void calls_images_later(bool gone)
+{
+    atomic_fetch_or(&owed, gone ? OWED_GONE : OWED_NEW);
+    if (calls_lock_try())
+        calls_unlock();
+}
+#endif
 
 /* Whether thunk `i` may serve this name: it is free, leads to the same place and serves nobody, or
  * does so already. */
@@ -53,8 +76,8 @@ static bool thunk_serves(const struct calls_thunk *thunk, uint32_t name, uint32_
     const uint32_t now = atomic_load_explicit(&thunk->name, memory_order_relaxed);
     const uint32_t by = atomic_load_explicit(&thunk->loader, memory_order_relaxed);
     return thunk->target == 0 ||
-           (thunk->target == target && ((now == name && by == loader) ||
-                                        (now == CALLS_NO_NAME && by == CALLS_NO_LOADER)));
+           (thunk->target == target &&
+            ((now == name && by == loader) || (now == CALLS_NO_NAME && by == CALLS_NO_LOADER)));
 }
 
 uintptr_t calls_lead(void *context, uint32_t name, uintptr_t target)
@@ -84,18 +107,23 @@ uintptr_t calls_led(void *context, uintptr_t pointer)
     return calls_thunks[offset / CALLS_THUNK_BYTES].target;
 }
 
+/* In the order of enum calls_loader; "": not on this system. */
+static const char *const loaders[CALLS_LOADERS] = {
+#if defined(__APPLE__)
+    "dlopen", "", "dlsym", "", "dlclose",
+#else
+    "dlopen", "dlmopen", "dlsym", "dlvsym", "dlclose",
+#endif
+};
+
 static enum calls_loader loader_of(const char *name)
 {
-#if defined(__linux__)
-    static const char *const names[] = {"dlopen", "dlmopen", "dlsym", "dlvsym", "dlclose"};
     for (unsigned i = 0; i < CALLS_LOADERS; i++) {
-        const size_t length = strlen(names[i]);
-        if (strncmp(name, names[i], length) == 0 && (name[length] == 0 || name[length] == '@'))
+        const size_t length = strlen(loaders[i]);
+        if (length && strncmp(name, loaders[i], length) == 0 &&
+            (name[length] == 0 || name[length] == '@'))
             return CALLS_DLOPEN + i;
     }
-#else
-    (void)name;
-#endif
     return CALLS_NO_LOADER;
 }
 
@@ -111,11 +139,8 @@ static void set_names(struct fw_calls *calls, const struct fw_calls_options *opt
         copies += bytes;
     }
     calls->names = calls->watched = (uint32_t)options->count;
-#if defined(__linux__)
-    static const char *const loaders[CALLS_LOADERS] = {"dlopen", "dlmopen", "dlsym", "dlvsym",
-                                                       "dlclose"};
     for (unsigned i = 0; i < CALLS_LOADERS; i++) {
-        bool there = false;
+        bool there = !loaders[i][0];
         for (uint32_t name = 0; name < calls->names; name++)
             there |= strcmp(calls->text[name], loaders[i]) == 0;
         if (there)
@@ -123,7 +148,6 @@ static void set_names(struct fw_calls *calls, const struct fw_calls_options *opt
         calls->text[calls->watched] = loaders[i];
         calls->loader[calls->watched++] = (uint8_t)(CALLS_DLOPEN + i);
     }
-#endif
 }
 
 static bool options_are_valid(const struct fw_calls_options *options)
@@ -154,8 +178,7 @@ static struct fw_calls *make(const struct fw_calls_options *options)
     const size_t bytes = table + memory / 8 * 8;
     if (bytes < memory)
         return NULL;
-    char *block =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED)
         return NULL;
     struct fw_calls *calls = (struct fw_calls *)(void *)block;
@@ -166,6 +189,10 @@ static struct fw_calls *make(const struct fw_calls_options *options)
     calls->write_seconds = options->write_seconds;
     calls->pid = getpid();
     set_names(calls, options, block + sizeof *calls);
+#if defined(__linux__)
+    if (readlink("/proc/self/exe", calls->program, sizeof calls->program - 1) < 0)
+        calls->program[0] = 0;
+#endif
     if (options->caller_count)
         calls->callers = image_filter_create(options->callers, options->caller_count);
     if ((options->caller_count && !calls->callers) ||
@@ -233,34 +260,40 @@ static void forget_sites(struct fw_calls *calls)
     }
 }
 
-void calls_images_changed(void)
-{
-    calls_lock();
-    struct fw_calls *calls = atomic_load(&calls_current);
-    if (calls)
-        pointers_refresh(calls->pointers);
-    calls_unlock();
-}
-
 static bool is_in_image(void *context, uint64_t address)
 {
     struct self_images *images = context;
     return self_images_find(images, address - 1) != NULL;
 }
 
+/* With the lock held. */
+static void look_again(bool gone)
+{
+    struct fw_calls *calls = atomic_load(&calls_current);
+    struct self_images images;
+    if (!calls)
+        return;
+    pointers_refresh(calls->pointers);
+    if (!gone)
+        return;
+    forget_sites(calls);
+    self_images_begin(&images);
+    calls_table_forget(&calls->table, is_in_image, &images);
+    self_images_end(&images);
+}
+
+void calls_images_changed(void)
+{
+    calls_lock();
+    look_again(false);
+    calls_unlock();
+}
+
 void calls_images_gone(void)
 {
     fw_images_refresh();
     calls_lock();
-    struct fw_calls *calls = atomic_load(&calls_current);
-    if (calls) {
-        struct self_images images;
-        pointers_refresh(calls->pointers);
-        forget_sites(calls);
-        self_images_begin(&images);
-        calls_table_forget(&calls->table, is_in_image, &images);
-        self_images_end(&images);
-    }
+    look_again(true);
     calls_unlock();
 }
 

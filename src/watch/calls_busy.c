@@ -4,12 +4,12 @@
  */
 #include "watch/calls_busy.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/resource.h>
 
-#include "framewalk/threads.h"
 #include "os/self_maps.h"
 
 #if defined(__linux__)
@@ -66,16 +66,29 @@ static uintptr_t begin_of_stack(uintptr_t sp)
 #else
 
 enum { THREADS = 64 };
-static _Atomic uint64_t busy[THREADS]; /* ids of threads; 0: free */
+static _Atomic uintptr_t busy[THREADS]; /* threads; 0: free */
+
+/* Who this is. Asked before it is known whether the watch is at work, so it must not go through a
+ * pointer that can be watched: this one is taken when the first watch begins, and no data. */
+static uintptr_t this_thread(void)
+{
+    static pthread_t (*_Atomic ask)(void);
+    pthread_t (*function)(void) = atomic_load_explicit(&ask, memory_order_relaxed);
+    if (!function) {
+        function = pthread_self;
+        atomic_store_explicit(&ask, function, memory_order_relaxed);
+    }
+    return (uintptr_t)function();
+}
 
 bool calls_busy_enter(void)
 {
-    const uint64_t self = fw_thread_self();
+    const uintptr_t self = this_thread();
     for (size_t i = 0; i < THREADS; i++)
         if (atomic_load_explicit(&busy[i], memory_order_relaxed) == self)
             return false;
     for (size_t i = 0; i < THREADS; i++) {
-        uint64_t nobody = 0;
+        uintptr_t nobody = 0;
         if (atomic_compare_exchange_strong(&busy[i], &nobody, self))
             return true;
     }
@@ -84,7 +97,7 @@ bool calls_busy_enter(void)
 
 void calls_busy_leave(void)
 {
-    const uint64_t self = fw_thread_self();
+    const uintptr_t self = this_thread();
     for (size_t i = 0; i < THREADS; i++)
         if (atomic_load_explicit(&busy[i], memory_order_relaxed) == self)
             atomic_store(&busy[i], 0);

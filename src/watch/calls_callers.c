@@ -5,10 +5,10 @@
 #include "watch/calls_internal.h"
 #include "watch/session.h"
 
-bool calls_caller_wanted(const struct image_filter *callers, uintptr_t return_address)
+bool calls_caller_wanted(const struct fw_calls *calls, uintptr_t return_address)
 {
-    struct locate locate;
+    struct locate locate = {.program = calls->program};
     struct fwr_image image;
     const bool found = watch_locate(&locate, return_address, &image);
-    return image_filter_takes(callers, found ? image.path : NULL);
+    return image_filter_takes(calls->callers, found ? image.path : NULL);
 }

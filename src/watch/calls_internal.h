@@ -60,6 +60,7 @@ struct fw_calls {
     uint32_t frames;
     fw_calls_walk walk;
     struct image_filter *callers; /* NULL: all */
+    char program[512];            /* path of the executable, where the loader has none for it */
     /* Return addresses that were looked up: in images that are wanted, and that are not. */
     _Atomic uintptr_t wanted[CALLS_SITES], unwanted[CALLS_SITES];
     struct pointers *pointers;
@@ -76,6 +77,7 @@ extern _Atomic(struct fw_calls *) calls_current __attribute__((visibility("hidde
 /* One lock for all that changes pointers. Not for signal handlers. A child that was forked while
  * another thread held it takes it over. */
 void calls_lock(void);
+bool calls_lock_try(void); /* false: somebody has it */
 void calls_unlock(void);
 
 /* The pointer that leads `target` through the watch as name `name`: pointers_owner.lead and led. */
@@ -86,11 +88,16 @@ uintptr_t calls_led(void *context, uintptr_t pointer);
 void calls_images_changed(void);
 /* The same behind an unload: stacks through code that is gone are not recognised any more. */
 void calls_images_gone(void);
+/* Either, for a thread that may hold the loader's lock, which the one that has ours may be waiting
+ * for: never waits. Who has it does the work when it is done. */
+void calls_images_later(bool gone);
 
 /* What a call of dlopen and its like does: does the function's work and returns calls_thunk_return,
  * or returns `target`, and the work is to be done there. */
 uintptr_t calls_loader_call(enum calls_loader what, struct calls_saved *saved, uintptr_t target);
 
+/* A call that the hot path did not count: with its stack, or why not. Async-signal-safe. */
+void calls_count(struct fw_calls *calls, uint32_t name, struct calls_saved *saved);
 /* A call whose stack is not taken. Async-signal-safe, uses no vector register. */
 void calls_count_nested(uint32_t name);
 
@@ -111,7 +118,7 @@ void calls_note_prepare(void);
 void calls_note_thread(uintptr_t lo, uintptr_t hi);
 
 /* Whether the image of a return address is one of those asked for (calls_callers.c). */
-bool calls_caller_wanted(const struct image_filter *callers, uintptr_t return_address);
+bool calls_caller_wanted(const struct fw_calls *calls, uintptr_t return_address);
 
 /* Threads in the slow path (calls_slow.c). */
 bool calls_slow_drain(unsigned ms);

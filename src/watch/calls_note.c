@@ -14,6 +14,13 @@
  */
 #include "watch/calls_internal.h"
 
+void calls_count_nested(uint32_t name)
+{
+    struct fw_calls *calls = atomic_load_explicit(&calls_current, memory_order_acquire);
+    if (calls)
+        atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
+}
+
 #if CALLS_HOT
 
 #include <linux/membarrier.h>
@@ -120,16 +127,26 @@ static inline uintptr_t word_at(uintptr_t address)
     return *(const volatile uintptr_t *)address;
 }
 
+/* 0: the word holds this address. */
+static inline uintptr_t differs(uintptr_t sp, uint32_t at, uint64_t address)
+{
+    return (word_at(sp + at) & CODE_MASK) ^ (uintptr_t)address;
+}
+
 /* Whether the words of the stack at `sp` are those of the recipe. */
 static inline bool matches(const struct calls_table *table, const struct recipe *recipe,
                            uintptr_t sp, uintptr_t fp)
 {
     const struct fw_frame *frame = calls_table_noted(table, recipe->noted)->frame + 1;
     const uint32_t words = recipe->words;
-    for (uint32_t i = 0; i < words; i++)
-        if ((word_at(sp + recipe->at[i]) & CODE_MASK) != frame[i].address)
+    const uint32_t *at = recipe_at(recipe), *const end = at + words;
+    for (; end - at >= 4; at += 4, frame += 4) /* one branch for four */
+        if (differs(sp, at[0], frame[0].address) | differs(sp, at[1], frame[1].address) |
+            differs(sp, at[2], frame[2].address) | differs(sp, at[3], frame[3].address))
             return false;
-    const uint32_t *at = recipe->at + words;
+    for (; at < end; at++, frame++)
+        if (differs(sp, at[0], frame->address))
+            return false;
     if (recipe->has_last && (word_at(sp + *at++) & CODE_MASK) != recipe->last)
         return false;
     const struct recipe_fp *saved = (const struct recipe_fp *)(const void *)at;

@@ -7,7 +7,7 @@
 
 #include "unwind/rule.h"
 
-enum { WORD = sizeof(uintptr_t), OPEN = UINT32_MAX };
+enum { WORD = sizeof(uintptr_t), OPEN = UINT32_MAX, SMALL = 4096 /* no stack is so low */ };
 
 /* A walk under way. */
 struct cook {
@@ -23,8 +23,7 @@ static bool cook_begin(struct cook *cook, const struct fw_stack *stack, const st
     draft->head = (struct recipe){.return_address = (uintptr_t)stack->frames[0].address};
     *cook = (struct cook){
         .draft = draft, .at = at, .sp = at->sp, .fp = at->fp, .code_mask = code_mask, .fp_at = OPEN};
-    return stack->count && stack->count <= 128 &&
-           (stack->end == FW_END_ROOT || stack->end == FW_END_LIMIT);
+    return stack->count && stack->count <= 128;
 }
 
 /* The word at `address` of the thread's stack, written down to reach so far. */
@@ -71,7 +70,23 @@ static bool cook_word(struct cook *cook, const struct fw_stack *stack, uint32_t 
     }
     head->has_last = true;
     head->last = word;
-    return (word == 0) == (stack->end == FW_END_ROOT);
+    return word ? stack->end == FW_END_LIMIT : stack->end == FW_END_ROOT;
+}
+
+/* The word that says where the next record is ends the chain wherever the stack lies: it is 0, or
+ * too small to be of any stack (what a function that keeps no record had in the register), or not
+ * aligned. */
+static bool cook_last_record(struct cook *cook, const struct fw_stack *stack, uint32_t number)
+{
+    struct recipe *head = &cook->draft->head;
+    if (number != stack->count || cook->fp_at == OPEN)
+        return false;
+    cook->draft->at[number - 1] = cook->fp_at;
+    head->has_last = true;
+    head->last = cook->fp;
+    return cook->fp == 0      ? stack->end == FW_END_ROOT
+           : cook->fp < SMALL ? stack->end == FW_END_LOOP
+                              : stack->end == FW_END_BAD_MEMORY;
 }
 
 /* One step out of frame `number - 1` by its rule. *done: it was the root. */
@@ -130,9 +145,8 @@ bool recipe_of_records(const struct fw_stack *stack, const struct call_place *at
     if (!cook_begin(&cook, stack, at, code_mask, draft))
         return false;
     for (uint32_t number = 1; number <= stack->count; number++) {
-        if (cook.fp == 0) /* the record before it said so */
-            return number == stack->count && stack->end == FW_END_ROOT && cook.fp_at != OPEN &&
-                   cook_word(&cook, stack, number, cook.fp_at, 0);
+        if (cook.fp < SMALL || cook.fp % WORD)
+            return cook_last_record(&cook, stack, number);
         if (!cook_needs_fp(&cook) || !cook_read(&cook, cook.fp + WORD, &word, &offset) ||
             !cook_word(&cook, stack, number, offset, word & code_mask) ||
             !cook_read(&cook, cook.fp, &cook.fp, &cook.fp_at))

@@ -92,8 +92,8 @@ static __attribute__((noinline)) void count_stack(struct fw_calls *calls, uint32
                                                           : walk_records(&call, &draft);
     const uint64_t now = now_ms();
     bool is_new;
-    struct noted *noted = calls_table_add(&calls->table, name, &call.stack,
-                                          (uint32_t)fw_thread_self(), now, &is_new);
+    struct noted *noted =
+        calls_table_add(&calls->table, name, &call.stack, (uint32_t)fw_thread_self(), now, &is_new);
     if (!noted) {
         atomic_fetch_add_explicit(&calls->name[name].dropped, 1, memory_order_relaxed);
         return;
@@ -108,13 +108,6 @@ static __attribute__((noinline)) void count_stack(struct fw_calls *calls, uint32
     }
 }
 
-void calls_count_nested(uint32_t name)
-{
-    struct fw_calls *calls = atomic_load_explicit(&calls_current, memory_order_acquire);
-    if (calls)
-        atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
-}
-
 /* Whether the direct caller is one of those asked for. */
 static bool is_wanted(struct fw_calls *calls, uintptr_t return_address)
 {
@@ -124,24 +117,26 @@ static bool is_wanted(struct fw_calls *calls, uintptr_t return_address)
         return true;
     if (atomic_load_explicit(&calls->unwanted[site], memory_order_relaxed) == return_address)
         return false;
-    const bool wanted = calls_caller_wanted(calls->callers, return_address);
+    const bool wanted = calls_caller_wanted(calls, return_address);
     atomic_store_explicit(wanted ? &calls->wanted[site] : &calls->unwanted[site], return_address,
                           memory_order_relaxed);
     return wanted;
 }
 
-static void count(struct fw_calls *calls, uint32_t name, struct calls_saved *saved)
+void calls_count(struct fw_calls *calls, uint32_t name, struct calls_saved *saved)
 {
     if (!calls_busy_enter()) {
         atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
         return;
     }
+    const int error = errno; /* behind the gate: it is a function's to give, too */
     if (!calls_has_room(ROOM))
         atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
-    else if (!is_wanted(calls, saved->return_address))
+    else if (!is_wanted(calls, (uintptr_t)saved->return_address))
         atomic_fetch_add_explicit(&calls->name[name].others, 1, memory_order_relaxed);
     else
         count_stack(calls, name, saved);
+    errno = error;
     calls_busy_leave();
 }
 
@@ -151,13 +146,11 @@ uintptr_t calls_slow(struct calls_saved *saved)
     const uint32_t name = atomic_load_explicit(&thunk->name, memory_order_relaxed);
     const uint32_t loader = atomic_load_explicit(&thunk->loader, memory_order_relaxed);
     if (name != CALLS_NO_NAME) {
-        const int error = errno;
         atomic_fetch_add(&inside, 1);
         struct fw_calls *calls = atomic_load(&calls_current);
         if (calls)
-            count(calls, name, saved);
+            calls_count(calls, name, saved);
         atomic_fetch_sub(&inside, 1);
-        errno = error;
     }
     return loader ? calls_loader_call(loader, saved, thunk->target) : thunk->target;
 }

@@ -144,8 +144,8 @@ static bool has_recipe(const struct calls_table *table, uint32_t offset, const s
         if (calls_table_noted(table, recipe->noted) == noted &&
             recipe->words == draft->head.words && recipe->fps == draft->head.fps &&
             recipe->fp_delta == draft->head.fp_delta && recipe->last == draft->head.last &&
-            memcmp(recipe->at, draft->at, slots * sizeof(uint32_t)) == 0 &&
-            memcmp(recipe->at + slots, draft->fp, recipe->fps * sizeof(struct recipe_fp)) == 0)
+            memcmp(recipe_at(recipe), draft->at, slots * sizeof(uint32_t)) == 0 &&
+            memcmp(recipe_at(recipe) + slots, draft->fp, recipe->fps * sizeof(struct recipe_fp)) == 0)
             return true;
         offset = recipe->next;
     }
@@ -173,8 +173,9 @@ void calls_table_add_recipe(struct calls_table *table, struct noted *noted,
     recipe->name = noted->name;
     recipe->next = first;
     recipe->noted = (uint32_t)((size_t)((char *)noted - table->base) / UNIT);
-    memcpy(recipe->at, draft->at, slots * sizeof(uint32_t));
-    memcpy(recipe->at + slots, draft->fp, draft->head.fps * sizeof(struct recipe_fp));
+    uint32_t *at = (uint32_t *)(void *)(recipe + 1);
+    memcpy(at, draft->at, slots * sizeof(uint32_t));
+    memcpy(at + slots, draft->fp, draft->head.fps * sizeof(struct recipe_fp));
     atomic_fetch_add_explicit(&noted->recipes, 1, memory_order_relaxed);
     while (!atomic_compare_exchange_weak(head, &recipe->next, offset))
         continue;

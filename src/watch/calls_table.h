@@ -59,10 +59,14 @@ struct recipe {
     uint16_t words;   /* return addresses of frames 1 .. words */
     uint16_t fps;
     bool uses_fp;  /* fp_delta counts */
-    bool has_last; /* there is a last word, at[words] */
-    /* words (+ 1) offsets, then fps of struct recipe_fp */
-    uint32_t at[];
+    bool has_last; /* there is a last word behind those of the frames */
 };
+
+/* What follows it: `words` offsets (and one with has_last), then `fps` of struct recipe_fp. */
+static inline const uint32_t *recipe_at(const struct recipe *recipe)
+{
+    return (const uint32_t *)(const void *)(recipe + 1);
+}
 
 struct calls_table {
     char *base;

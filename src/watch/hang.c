@@ -117,8 +117,21 @@ fw_error hang_create(const struct fw_hang_options *options, const struct watch_c
     return FW_OK;
 }
 
+static void tell_end(struct fw_hang_watch *w)
+{
+    void (*ended)(void) = w->ended;
+    w->ended = NULL;
+    if (ended)
+        ended();
+}
+
 void hang_destroy(struct fw_hang_monitor *m)
 {
+    for (unsigned i = 0; m->watches && i < FW_HANG_WATCHES; i++) {
+        tell_end(&m->watches[i]);
+        if (m->watches[i].generation & 1)
+            os_thread_release((fw_thread_id)m->watches[i].thread);
+    }
     free(m->watches);
     free(m->turns);
     free(m->frames);
@@ -147,9 +160,6 @@ void fw_hang_stop(struct fw_hang_monitor *m)
         return;
     if (m->pid == (int32_t)getpid()) /* else its thread is the parent's */
         hang_thread_stop(m);
-    for (unsigned i = 0; i < FW_HANG_WATCHES; i++)
-        if (m->watches[i].generation & 1)
-            os_thread_release((fw_thread_id)m->watches[i].thread);
     hang_destroy(m);
 }
 
@@ -202,6 +212,7 @@ void fw_hang_unwatch(struct fw_hang_watch *w)
 {
     if (!w || w->monitor->pid != (int32_t)getpid())
         return;
+    tell_end(w);
     fw_hang_idle(w);
     pthread_mutex_lock(&w->monitor->own->registrations);
     if (w->generation & 1) {

@@ -54,6 +54,9 @@ struct fw_hang_watch {
     uint32_t thread;
     hang_word name[MARK_NAME_WORDS];
     struct fw_hang_monitor *monitor;
+    /* Called when the watch ends, before it becomes invalid: by a loop that marks it by itself. It
+     * returns when nobody marks any more. Set once, by whoever registered it; may be NULL. */
+    void (*ended)(void);
 };
 
 /* How long the turn of the busy mark `mark` has lasted at `now`: never too short, and too long by a

@@ -6,6 +6,7 @@ static struct {
     uintptr_t lo, hi;
 } sites[HANG_SITES];
 static uint32_t claimed;
+static bool (*patterns[HANG_PATTERNS])(const struct fw_stack *stack);
 
 /* Bounds that the linker knows. */
 #if defined(__APPLE__)
@@ -33,6 +34,18 @@ bool hang_sites_add(uintptr_t lo, uintptr_t hi)
     return true;
 }
 
+bool hang_sites_add_pattern(bool (*idle)(const struct fw_stack *stack))
+{
+    for (uint32_t i = 0; i < HANG_PATTERNS; i++) {
+        bool (*none)(const struct fw_stack *) = NULL;
+        if (__atomic_compare_exchange_n(&patterns[i], &none, idle, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE) ||
+            none == idle)
+            return true;
+    }
+    return false;
+}
+
 void hang_sites_add_own(void)
 {
     hang_sites_add((uintptr_t)wait_begin, (uintptr_t)wait_end);
@@ -54,6 +67,11 @@ bool hang_sites_idle(const struct fw_stack *stack)
         if (frame->flags & FW_FRAME_SIGNAL) /* the wait was interrupted: a handler runs */
             return false;
         if (in_a_site(frame->address - (frame->kind == FW_FRAME_RETURN)))
+            return true;
+    }
+    for (uint32_t i = 0; i < HANG_PATTERNS; i++) {
+        bool (*idle)(const struct fw_stack *) = __atomic_load_n(&patterns[i], __ATOMIC_ACQUIRE);
+        if (idle && idle(stack))
             return true;
     }
     return false;

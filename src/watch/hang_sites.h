@@ -13,11 +13,15 @@
 
 enum {
     HANG_SITES = 32,
+    HANG_PATTERNS = 4,
     HANG_SITE_DEPTH = 4, /* frames from the innermost: the system call, its wrappers, the wait */
 };
 
 /* Code in [lo, hi) waits. False when the table is full. */
 bool hang_sites_add(uintptr_t lo, uintptr_t hi);
+/* A wait that is known by more than one frame: asked where no range holds, in the monitor's thread;
+ * must not allocate. False when there is no room. */
+bool hang_sites_add_pattern(bool (*idle)(const struct fw_stack *stack));
 /* Adds the waits of this library (hang_loops.c). Once is enough, more do no harm. */
 void hang_sites_add_own(void);
 /* Is this the stack of a loop that waits? */

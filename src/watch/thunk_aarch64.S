@@ -22,12 +22,12 @@ SYMBOL(calls_thunk_first):
         .p2align 4
         hint #34 /* bti c */
         mov w17, #thunk
-        b common
+        b LOCAL(common)
         .set thunk, thunk + 1
         .endr
 
         .p2align 5
-common:
+LOCAL(common):
         stp x29, x30, [sp, #-96]!
         .cfi_def_cfa_offset 96
         .cfi_offset x29, -96
@@ -44,12 +44,12 @@ common:
         add x1, sp, #96
         mov x29, sp
         bl SYMBOL(calls_note)
-        cbz x0, slow
+        cbz x0, LOCAL(slow)
 #else
         mov x29, sp
-        b slow
+        b LOCAL(slow)
 #endif
-leave:
+LOCAL(leave):
         mov x16, x0
         ldp x0, x1, [sp, #16]
         ldp x2, x3, [sp, #32]
@@ -63,7 +63,7 @@ leave:
         .cfi_restore x30
         br x16
 
-slow:
+LOCAL(slow):
         .cfi_restore_state
         sub sp, sp, #208
         .cfi_adjust_cfa_offset 208
@@ -84,7 +84,7 @@ slow:
         ldp q6, q7, [sp, #96]
         add sp, sp, #208
         .cfi_adjust_cfa_offset -208
-        b leave
+        b LOCAL(leave)
         .cfi_endproc
         SIZE(calls_thunk_first)
 

@@ -26,14 +26,14 @@ SYMBOL(calls_thunk_first):
         .rept CALLS_THUNKS
         .p2align 4
         movw ip, #thunk
-        b common
+        b LOCAL(common)
         .set thunk, thunk + 1
         .endr
         UNWIND(.fnend)
         SIZE(calls_thunk_first)
 
         .p2align 4
-common:
+LOCAL(common):
         UNWIND(.fnstart)
         push {r0-r11, ip, lr}
         UNWIND(.save {r0-r11, ip, lr})

@@ -20,13 +20,13 @@ SYMBOL(calls_thunk_first):
         endbr32
         pushl $thunk
         .cfi_adjust_cfa_offset 4
-        jmp common
+        jmp LOCAL(common)
         .cfi_adjust_cfa_offset -4
         .set thunk, thunk + 1
         .endr
 
         .p2align 4
-common:
+LOCAL(common):
         .cfi_adjust_cfa_offset 4
         pushl %edx
         .cfi_adjust_cfa_offset 4
@@ -43,6 +43,17 @@ common:
         pushl %esi
         pushl %ebx
         movl %esp, %esi
+#if defined(__APPLE__) /* vectors of 256 bits are no arguments in such old programs */
+        subl $512, %esp
+        andl $-64, %esp
+        fxsave (%esp)
+        movl %esp, %edi
+        subl $12, %esp
+        pushl %esi
+        call SYMBOL(calls_slow)
+        movl %eax, 28(%esi) /* the target, in place of the number */
+        fxrstor (%edi)
+#else
         call 3f
 3:      popl %ebx
         addl $_GLOBAL_OFFSET_TABLE_ + (. - 3b), %ebx
@@ -73,7 +84,9 @@ common:
         xrstor (%edi)
         jmp 2f
 1:      fxrstor (%edi)
-2:      leal -12(%ebp), %esp
+2:
+#endif
+        leal -12(%ebp), %esp
         popl %ebx
         popl %esi
         popl %edi

@@ -20,12 +20,12 @@ SYMBOL(calls_thunk_first):
         .p2align 4
         endbr64
         movl $thunk, %r11d
-        jmp common
+        jmp LOCAL(common)
         .set thunk, thunk + 1
         .endr
 
         .p2align 5
-common:
+LOCAL(common):
         subq $72, %rsp
         .cfi_adjust_cfa_offset 72
         movq %rax, 0(%rsp)
@@ -44,11 +44,11 @@ common:
         movq 72(%rsp), %rcx
         call SYMBOL(calls_note)
         testq %rax, %rax
-        jz slow
+        jz LOCAL(slow)
 #else
-        jmp slow
+        jmp LOCAL(slow)
 #endif
-leave:
+LOCAL(leave):
         movq %rax, %r11
         movq 0(%rsp), %rax
         movq 8(%rsp), %rcx
@@ -63,7 +63,7 @@ leave:
         .cfi_adjust_cfa_offset -72
         jmp *%r11
 
-slow:
+LOCAL(slow):
         .cfi_restore_state
         pushq %rbp
         .cfi_adjust_cfa_offset 8
@@ -108,7 +108,7 @@ slow:
         popq %rbp
         .cfi_def_cfa %rsp, 80
         .cfi_restore %rbp
-        jmp leave
+        jmp LOCAL(leave)
         .cfi_endproc
         SIZE(calls_thunk_first)
 

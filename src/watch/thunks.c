@@ -83,7 +83,7 @@ uintptr_t calls_argument(const struct calls_saved *saved, unsigned index)
 #elif defined(__i386__)
     return saved->above[index];
 #else
-    return saved->argument[index];
+    return (uintptr_t)saved->argument[index];
 #endif
 }
 

@@ -50,11 +50,11 @@ struct calls_saved {
     uintptr_t above[];
 };
 #elif defined(__aarch64__)
-struct calls_saved {
-    uintptr_t kept[10]; /* x19 .. x28 */
-    uintptr_t fp, return_address;
-    uintptr_t argument[8]; /* x0 .. x7 */
-    uintptr_t x8, thunk;
+struct calls_saved { /* registers have 64 bits where pointers have 32, too */
+    uint64_t kept[10]; /* x19 .. x28 */
+    uint64_t fp, return_address;
+    uint64_t argument[8]; /* x0 .. x7 */
+    uint64_t x8, thunk;
     uintptr_t above[];
 };
 #elif defined(__i386__)

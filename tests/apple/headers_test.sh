@@ -41,8 +41,10 @@ END
 "$clang" $flags -fmodules -fmodules-cache-path="$work/cache" -fmodule-map-file=include/module.modulemap \
     -Wincomplete-umbrella "$work/uses.m"
 
-# The Objective-C example, as its readers would build it.
-# shellcheck disable=SC2086
-"$clang" $flags -fmodules -fmodules-cache-path="$work/cache" -fmodule-map-file=include/module.modulemap \
-    -isystem tests/apple/include -fobjc-arc examples/apple/Hang.m
+# The Objective-C examples, as their readers would build them.
+for example in examples/apple/*.m; do
+    # shellcheck disable=SC2086
+    "$clang" $flags -fmodules -fmodules-cache-path="$work/cache" -fmodule-map-file=include/module.modulemap \
+        -isystem tests/apple/include -fobjc-arc "$example"
+done
 echo "$(wc -l <"$work/reached") headers in the module"

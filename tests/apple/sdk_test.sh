@@ -35,13 +35,15 @@ while read -r sdk; do
         compile_all "$clang" "$root" "$out" -target "$target" -isysroot "$sdk"
         "$clang" -target "$target" -isysroot "$sdk" "$linker" -dynamiclib -Wl,-fatal_warnings \
             "$out"/*.o -o "$out/libframewalk.dylib"
-        "$clang" -target "$target" -isysroot "$sdk" -I"$root/include" -fmodules -fmodules-cache-path="$work/cache" \
-            -fobjc-arc -Wall -Wextra -Werror "$linker" -Wl,-fatal_warnings -framework Foundation \
-            "$root/examples/apple/Hang.m" "$out/libframewalk.dylib" -o "$out/hang"
-        if command -v swiftc >/dev/null; then
-            swiftc -target "$target" -sdk "$sdk" -I "$root/include" -typecheck -parse-as-library \
-                -warnings-as-errors "$root/examples/apple/Hang.swift"
-        fi
+        for example in Hang Monitor; do
+            "$clang" -target "$target" -isysroot "$sdk" -I"$root/include" -fmodules \
+                -fmodules-cache-path="$work/cache" -fobjc-arc -Wall -Wextra -Werror "$linker" -Wl,-fatal_warnings \
+                -framework Foundation "$root/examples/apple/$example.m" "$out/libframewalk.dylib" -o "$out/$example"
+            if command -v swiftc >/dev/null; then
+                swiftc -target "$target" -sdk "$sdk" -I "$root/include" -typecheck -parse-as-library \
+                    -warnings-as-errors "$root/examples/apple/$example.swift"
+            fi
+        done
         echo "$(basename "$sdk"), $target: compiled and linked"
         built=$((built + 1))
     done

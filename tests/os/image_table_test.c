@@ -41,7 +41,7 @@ static int take_back(void **state)
 static void add(struct image_tables *t, uintptr_t lo, uintptr_t hi, uintptr_t header, bool stays)
 {
     assert_true(image_table_begin(t, 1));
-    image_table_add(t, &(struct image_range){lo, hi, header, stays});
+    image_table_add(t, &(struct image_range){lo, hi, header, stays, NULL});
     image_table_publish(t);
 }
 
@@ -59,8 +59,8 @@ static void ranges_interleave(void **state)
     add(&t, 0x3000, 0x4000, 0x3000, true);
     add(&t, 0x1000, 0x2000, 0x1000, true);
     assert_true(image_table_begin(&t, 2));
-    image_table_add(&t, &(struct image_range){0x2000, 0x3000, 0x3000, true});
-    image_table_add(&t, &(struct image_range){0x5000, 0x6000, 0x1000, true});
+    image_table_add(&t, &(struct image_range){0x2000, 0x3000, 0x3000, true, NULL});
+    image_table_add(&t, &(struct image_range){0x5000, 0x6000, 0x1000, true, NULL});
     assert_int_equal(header_at(&t, 0x2000), 0); /* not published */
     image_table_publish(&t);
     assert_int_equal(header_at(&t, 0xfff), 0);
@@ -98,7 +98,7 @@ static void tables_grow(void **state)
             add(&t, at, at + 0x800, at, false);
         else { /* several at once */
             assert_true(image_table_begin(&t, 1));
-            image_table_add(&t, &(struct image_range){at, at + 0x800, at, false});
+            image_table_add(&t, &(struct image_range){at, at + 0x800, at, false, NULL});
         }
     }
     image_table_publish(&t);

@@ -51,6 +51,7 @@ target_compile_definitions(spool_kill PRIVATE _GNU_SOURCE SPOOL_FOLDERS="${CMAKE
 target_include_directories(spool_kill PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 add_test(NAME spool_kill COMMAND spool_kill ${CMAKE_CURRENT_BINARY_DIR}/spool_kill.folder 60)
 set_tests_properties(spool_kill PROPERTIES TIMEOUT 300)
+include(watch/calls.cmake)
 
 fw_test(locate watch/locate_test.c)
 add_library(locate_module MODULE watch/locate_module.c)

@@ -11,7 +11,7 @@
 /* A range as it is stored: words, each read and written at once, as a reader may come late and look
  * at a table while it is written. What it read then is thrown away. */
 struct slot {
-    uintptr_t lo, hi, header, permanent;
+    uintptr_t lo, hi, header, permanent, path;
 };
 
 struct image_table {
@@ -38,6 +38,7 @@ static void put_slot(struct slot *to, const struct slot *from)
     put(&to->hi, from->hi);
     put(&to->header, from->header);
     put(&to->permanent, from->permanent);
+    put(&to->path, from->path);
 }
 
 static void put_count(struct image_table *table, size_t count)
@@ -66,7 +67,8 @@ static bool find_in(const struct image_table *table, uintptr_t address, struct i
     if (i >= count || i >= table->capacity || address < get(&table->slot[i].lo))
         return false;
     const struct slot *s = &table->slot[i];
-    *range = (struct image_range){get(&s->lo), get(&s->hi), get(&s->header), get(&s->permanent)};
+    *range = (struct image_range){get(&s->lo), get(&s->hi), get(&s->header), get(&s->permanent),
+                                  (const char *)get(&s->path)};
     return true;
 }
 
@@ -138,8 +140,8 @@ void image_table_add(struct image_tables *tables, const struct image_range *rang
         return;
     for (size_t i = next->count; i > at; i--)
         put_slot(&next->slot[i], &next->slot[i - 1]);
-    put_slot(&next->slot[at],
-             &(struct slot){range->lo, range->hi, range->header, range->permanent});
+    put_slot(&next->slot[at], &(struct slot){range->lo, range->hi, range->header, range->permanent,
+                                             (uintptr_t)range->path});
     put_count(next, next->count + 1);
 }
 

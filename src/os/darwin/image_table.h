@@ -27,6 +27,7 @@ struct image_range {
     uintptr_t lo, hi; /* one range of code, [lo, hi) */
     uintptr_t header; /* of the image that it belongs to */
     bool permanent;   /* never unloaded */
+    const char *path; /* the caller's, as long as the image is loaded; NULL: not known */
 };
 
 struct image_table; /* sorted by lo; ranges do not overlap */

@@ -58,10 +58,11 @@ static size_t record_count, record_capacity;
 static unsigned long long unloads;
 static _Atomic uint64_t changes; /* of the records; written while they are */
 static void (*on_change)(void);
-static bool collecting; /* at the start: published together */
-static uint32_t told;   /* images that dyld told of meanwhile, less those that it took back */
-static pid_t writer; /* the process whose thread it is; a forked child may inherit its parent's */
-static pid_t owner;  /* whose readers are counted */
+static void (*on_add)(uintptr_t header); /* set and called while written */
+static bool collecting;                  /* at the start: published together */
+static uint32_t told; /* images that dyld told of meanwhile, less those that it took back */
+static pid_t writer;  /* the process whose thread it is; a forked child may inherit its parent's */
+static pid_t owner;   /* whose readers are counted */
 
 /* The loader's memory: what a segment covers may be read. */
 static const void *loaded_at(void *context, uint64_t address, size_t size)
@@ -135,7 +136,7 @@ static bool add_code(void *context, const struct macho_loaded_segment *segment)
     if (segment->executable && segment->hi <= UINTPTR_MAX)
         image_table_add(&tables,
                         &(struct image_range){(uintptr_t)segment->lo, (uintptr_t)segment->hi,
-                                              record->header, record->permanent});
+                                              record->header, record->permanent, record->path});
     return true;
 }
 
@@ -181,6 +182,8 @@ static void image_added(const struct mach_header *header, intptr_t slide)
     writer_begin();
     told++;
     const bool added = good && add_record(&record, &image) && !collecting;
+    if (good && on_add)
+        on_add(record.header);
     writer_end();
     if (added)
         on_change();
@@ -294,6 +297,49 @@ bool self_images_is_code(void *context, uint64_t address)
     (void)context;
     return address <= UINTPTR_MAX && self_mapping_find((uintptr_t)address, &mapping) &&
            mapping.executable;
+}
+
+bool image_list_find(uint64_t address, struct found_image *found, char *path, size_t path_size)
+{
+    struct image_range range;
+    struct macho_loaded image;
+    const unsigned entered = image_table_enter(&tables);
+    const bool good = address <= UINTPTR_MAX &&
+                      image_table_find(&tables, (uintptr_t)address, &range) &&
+                      macho_loaded_read(&image, &loaded_memory, range.header);
+    if (good) {
+        *found = (struct found_image){.base = image.header,
+                                      .size = range.hi - image.header,
+                                      .has_uuid = image.has_uuid,
+                                      .cpu_type = image.cpu_type,
+                                      .cpu_subtype = image.cpu_subtype};
+        memcpy(found->uuid, image.uuid, sizeof found->uuid);
+        strlcpy(path, range.path ? range.path : "", path_size);
+    }
+    image_table_leave(&tables, entered);
+    return good;
+}
+
+void image_list_hold(void)
+{
+    writer_begin();
+}
+
+void image_list_let_go(void)
+{
+    writer_end();
+}
+
+uintptr_t image_list_header(size_t index)
+{
+    return index < record_count ? records[index].header : 0;
+}
+
+void image_list_on_add(void (*added)(uintptr_t header))
+{
+    writer_begin();
+    on_add = added;
+    writer_end();
 }
 
 uint64_t image_list_changes(void)

@@ -25,6 +25,8 @@ int pthread_attr_setdetachstate(pthread_attr_t *attr, int state);
 int pthread_attr_setstacksize(pthread_attr_t *attr, size_t size);
 int pthread_cond_broadcast(pthread_cond_t *cond);
 int pthread_cond_destroy(pthread_cond_t *cond);
+int pthread_condattr_destroy(pthread_condattr_t *attr);
+int pthread_condattr_init(pthread_condattr_t *attr);
 int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr);
 int pthread_cond_signal(pthread_cond_t *cond);
 int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,

@@ -40,10 +40,13 @@ int printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int putchar(int c);
 int puts(const char *text);
 int remove(const char *path);
+int rename(const char *from, const char *to);
+int renameat(int from, const char *name, int to, const char *other);
 void rewind(FILE *file);
 int setvbuf(FILE *file, char *buffer, int mode, size_t size);
 int snprintf(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+int sprintf(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int sscanf(const char *text, const char *format, ...) __attribute__((format(scanf, 2, 3)));
 int vfprintf(FILE *file, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 int vprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));

@@ -19,6 +19,7 @@ void free(void *memory);
 char *getenv(const char *name);
 const char *getprogname(void);
 void *malloc(size_t size);
+char *mkdtemp(char *path);
 int mkstemp(char *path);
 int posix_memalign(void **memory, size_t alignment, size_t size);
 void qsort(void *base, size_t count, size_t width, int (*compare)(const void *, const void *));

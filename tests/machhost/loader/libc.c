@@ -6,12 +6,10 @@
 #include "shims.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -189,6 +187,14 @@ int shim_snprintf(char *to, size_t room, const char *format, DOTS)
     return size;
 }
 
+int shim_sprintf(char *to, const char *format, DOTS)
+{
+    DOTS_START(args, format);
+    const int size = print_to(to, 1 << 20, format, args);
+    DOTS_END(args);
+    return size;
+}
+
 int shim_vprintf(const char *format, darwin_va_list args)
 {
     return print(stdout, format, args);
@@ -237,67 +243,6 @@ int shim_waitpid(int pid, int *status, int options)
     return found;
 }
 
-int shim_open(const char *path, int flags, DOTS)
-{
-    static const struct {
-        int darwin, linux_flag;
-    } map[] = {{0x4, O_NONBLOCK}, {0x8, O_APPEND}, {0x200, O_CREAT},
-               {0x400, O_TRUNC},  {0x800, O_EXCL}, {0x1000000, O_CLOEXEC}};
-    int own = flags & 3;
-    for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
-        own |= flags & map[i].darwin ? map[i].linux_flag : 0;
-    int mode = 0;
-    if (own & O_CREAT) {
-        DOTS_START(args, flags);
-        mode = DOTS_INT(args);
-        DOTS_END(args);
-    }
-    return open(path, own, mode);
-}
-
-struct darwin_stat {
-    int32_t dev;
-    uint16_t mode, nlink;
-    uint64_t ino;
-    uint32_t uid, gid;
-    int32_t rdev;
-    struct timespec atime, mtime, ctime, birthtime;
-    int64_t size, blocks;
-    int32_t blksize;
-    uint32_t flags, gen;
-    int32_t spare;
-    int64_t spares[2];
-};
-
-static int give_stat(const struct stat *own, struct darwin_stat *info)
-{
-    *info = (struct darwin_stat){
-        .dev = (int32_t)own->st_dev,
-        .mode = (uint16_t)own->st_mode,
-        .nlink = (uint16_t)own->st_nlink,
-        .ino = own->st_ino,
-        .uid = own->st_uid,
-        .gid = own->st_gid,
-        .mtime = own->st_mtim,
-        .size = own->st_size,
-        .blocks = own->st_blocks,
-        .blksize = (int32_t)own->st_blksize,
-    };
-    return 0;
-}
-
-int shim_stat(const char *path, struct darwin_stat *info)
-{
-    struct stat own;
-    return stat(path, &own) == 0 ? give_stat(&own, info) : -1;
-}
-
-int shim_fstat(int fd, struct darwin_stat *info)
-{
-    struct stat own;
-    return fstat(fd, &own) == 0 ? give_stat(&own, info) : -1;
-}
-
 void *shim_mmap(void *address, size_t size, int protection, int flags, int fd, long offset)
 {
     const int own = (flags & 0x3) | (flags & 0x10 ? MAP_FIXED : 0) |
@@ -312,21 +257,6 @@ long shim_sysconf(int name)
     case 58: return sysconf(_SC_NPROCESSORS_ONLN);
     default: errno = EINVAL; return -1;
     }
-}
-
-int shim_sysctl(const int *name, unsigned count, void *old, size_t *old_size, void *value,
-                size_t size)
-{
-    (void)name, (void)count, (void)old, (void)old_size, (void)value, (void)size;
-    errno = ENOENT;
-    return -1;
-}
-
-int shim_sysctlbyname(const char *name, void *old, size_t *old_size, void *value, size_t size)
-{
-    (void)name, (void)old, (void)old_size, (void)value, (void)size;
-    errno = ENOENT;
-    return -1;
 }
 
 /* Clocks. */

@@ -89,6 +89,18 @@ int shim_pthread_cond_init(struct darwin_opaque *cond, const void *attr)
     return 0;
 }
 
+int shim_pthread_condattr_init(struct darwin_opaque *attr)
+{
+    memset(attr->opaque, 0, 8);
+    return 0;
+}
+
+int shim_pthread_condattr_destroy(struct darwin_opaque *attr)
+{
+    (void)attr;
+    return 0;
+}
+
 int shim_pthread_cond_destroy(struct darwin_opaque *cond)
 {
     (void)cond;

@@ -513,6 +513,43 @@ int shim_semaphore_wait(uint32_t name)
     }
 }
 
+/* By value: seconds and nanoseconds. Time that the thread is parked counts, as on Mach. */
+int shim_semaphore_timedwait(uint32_t name, mach_timespec_t span)
+{
+    INJECT(semaphore_timedwait);
+    _Atomic uint32_t *word = semaphore(name);
+    if (!word)
+        return KERN_INVALID_ARGUMENT;
+    const uint64_t until = now_ns() + (uint64_t)span.tv_sec * 1000000000 + (uint64_t)span.tv_nsec;
+    for (;;) {
+        uint32_t seen = atomic_load(word);
+        if (seen > 0 && atomic_compare_exchange_strong(word, &seen, seen - 1))
+            return KERN_SUCCESS;
+        const uint64_t now = now_ns();
+        if (now >= until)
+            return KERN_OPERATION_TIMED_OUT;
+        const struct timespec left = {(time_t)((until - now) / 1000000000),
+                                      (long)((until - now) % 1000000000)};
+        if (seen == 0)
+            futex_wait(word, 0, &left);
+    }
+}
+
+/* Receiving: a port is a semaphore here, a message is that it was signalled. */
+int shim_mach_msg(void *message, int option, uint32_t send_size, uint32_t size, uint32_t port,
+                  uint32_t timeout_ms)
+{
+    enum { RECEIVE = 2, TIMEOUT = 0x100, TIMED_OUT = 0x10004003 };
+    (void)message, (void)send_size, (void)size;
+    if (!(option & RECEIVE))
+        return KERN_INVALID_ARGUMENT;
+    if (!(option & TIMEOUT))
+        return shim_semaphore_wait(port);
+    const mach_timespec_t span = {timeout_ms / 1000, (int)(timeout_ms % 1000) * 1000000};
+    const int result = shim_semaphore_timedwait(port, span);
+    return result == KERN_OPERATION_TIMED_OUT ? TIMED_OUT : result;
+}
+
 char *shim_mach_error_string(int error)
 {
     static const struct {

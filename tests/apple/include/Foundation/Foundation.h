@@ -1,5 +1,5 @@
 /*
- * Names and types of Foundation and libdispatch that examples/apple/Hang.m uses, so that it is
+ * Names and types of Foundation and libdispatch that examples/apple/*.m use, so that they are
  * compiled where there is no SDK. Facts only; with an SDK the real headers are taken (sdk_test.sh).
  */
 #ifndef TESTS_APPLE_FOUNDATION_H
@@ -10,6 +10,13 @@
 
 typedef double NSTimeInterval;
 typedef unsigned long NSUInteger;
+#if defined(__OBJC_BOOL_IS_BOOL)
+typedef bool BOOL;
+#else
+typedef signed char BOOL;
+#endif
+#define YES __objc_yes
+#define NO  __objc_no
 #define NSEC_PER_SEC 1000000000ull
 #define nil          ((void *)0)
 
@@ -24,6 +31,7 @@ __attribute__((objc_root_class))
 
 @interface NSString : NSObject
 @property(readonly) const char *fileSystemRepresentation;
+@property(readonly) const char *UTF8String;
 + (instancetype)stringWithUTF8String:(const char *)text;
 - (NSString *)stringByAppendingString:(NSString *)text;
 @end
@@ -35,6 +43,7 @@ __attribute__((objc_root_class))
 @end
 
 @interface NSArray<Item> : NSObject
+@property(readonly) Item firstObject;
 @end
 @interface NSMutableArray<Item> : NSArray <Item>
 + (instancetype)array;
@@ -44,6 +53,7 @@ __attribute__((objc_root_class))
 @interface NSBundle : NSObject
 @property(class, readonly) NSBundle *mainBundle;
 @property(readonly) NSString *bundlePath;
+@property(readonly) NSString *bundleIdentifier;
 @end
 
 @interface NSThread : NSObject
@@ -59,6 +69,10 @@ __attribute__((objc_root_class))
 @property(class, readonly) NSRunLoop *mainRunLoop;
 - (void)runUntilDate:(NSDate *)date;
 @end
+
+enum { NSCachesDirectory = 13, NSUserDomainMask = 1 };
+NSArray<NSString *> *NSSearchPathForDirectoriesInDomains(NSUInteger folder, NSUInteger domains,
+                                                         BOOL expand);
 
 void NSLog(NSString *format, ...);
 

@@ -1,6 +1,7 @@
 #ifndef MACHHOST_MACH_MACH_TYPES_H
 #define MACHHOST_MACH_MACH_TYPES_H
 #include <mach/boolean.h>
+#include <mach/clock_types.h>
 #include <mach/kern_return.h>
 #include <mach/machine.h>
 #include <mach/message.h>

@@ -28,6 +28,14 @@ struct stat {
 #define S_IFLNK    0120000
 #define S_ISDIR(m) (((m) & S_IFMT) == S_IFDIR)
 #define S_ISREG(m) (((m) & S_IFMT) == S_IFREG)
+#define S_IRWXU    0000700
+#define S_IRUSR    0000400
+#define S_IWUSR    0000200
+int fstatat(int folder, const char *path, struct stat *info, int flags);
+int chmod(const char *path, mode_t mode);
+int lstat(const char *path, struct stat *info);
+int mkfifo(const char *path, mode_t mode);
+int mkdir(const char *path, mode_t mode);
 int fstat(int fd, struct stat *info);
 int stat(const char *path, struct stat *info);
 #endif
