@@ -9,8 +9,8 @@
  * names become ":" and spaces, since the format has no escapes. What a stack lacks stands in
  * brackets where it is missing.
  */
-#include "cli/frame_text.h"
 #include "base/utf8.h"
+#include "cli/frame_text.h"
 #include "demangle/demangle.h"
 
 #include <inttypes.h>

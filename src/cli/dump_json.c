@@ -7,8 +7,8 @@
  */
 #include "cli/frame_text.h"
 
-#include "cli/cli.h"
 #include "base/utf8.h"
+#include "cli/cli.h"
 #include "demangle/demangle.h"
 
 #include <inttypes.h>

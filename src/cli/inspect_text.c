@@ -2,8 +2,8 @@
  * A description as text: single values first, label and value in two columns; then what has parts,
  * and tables, each under a heading. Numbers stand to the right, everything else to the left.
  */
-#include "cli/inspect.h"
 #include "base/utf8.h"
+#include "cli/inspect.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -82,9 +82,10 @@ void symbolicate_usage(FILE *to)
 {
     fputs("usage: framewalk symbolicate [OPTIONS] REPORT\n"
           "       framewalk symbolicate [OPTIONS] FILE [ADDRESS...]\n"
-          "Puts functions, files, lines and inlined calls into a report (Apple .ips and\n"
-          ".crash, MetricKit, sample, spindump, KSCrash, sanitizers, perf script, framewalk\n"
-          "dump --json), or names addresses of an image (ELF, Mach-O, dSYM, symbol map).\n"
+          "Puts functions, files, lines and inlined calls into a report (Framewalk's .fwr,\n"
+          "Apple .ips and .crash, MetricKit, sample, spindump, KSCrash, sanitizers, perf\n"
+          "script, framewalk dump --json), or names addresses of an image (ELF, Mach-O,\n"
+          "dSYM, symbol map).\n"
           "Which of the two a file is, is seen from its contents; - or none: a report on\n"
           "standard input. Addresses that are not given are read from there.\n"
           "\n"

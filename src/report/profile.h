@@ -62,6 +62,7 @@ struct profile_sample {
     uint32_t node;
     uint64_t value;
     uint64_t at_ns; /* since the turn began; hang and script only */
+    uint32_t stack; /* of a hang: which of the report's threads[] it is; may be none */
 };
 
 enum profile_kind { PROFILE_HANG, PROFILE_SCRIPT, PROFILE_CALLS, PROFILE_THREADS };
@@ -106,8 +107,8 @@ struct profile {
 };
 
 /* FW_ERR_UNSUPPORTED: there is no stack in the report; locations and functions are made.
- * FW_ERR_FULL: the trees nest so deep that their stacks are PROFILE_MAX_GROWTH times the report.
- * profile_free in any case. */
+ * FW_ERR_FULL: a tree in which callers stand inside callees nests so deep that its stacks have
+ * PROFILE_MAX_GROWTH times its frames. profile_free in any case. */
 fw_error profile_make(struct profile *p, const struct report *report, report_resolve resolve,
                       void *context);
 void profile_free(struct profile *p);

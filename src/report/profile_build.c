@@ -281,8 +281,9 @@ static void add_tree(struct builder *b, const struct report_thread *thread)
             nodes[i] = inverted_node(b, thread->first_frame + i);
         }
         if (own)
-            add_sample(p, series,
-                       (struct profile_sample){nodes[i], frames[i].samples - within[i], 0});
+            add_sample(
+                p, series,
+                (struct profile_sample){.node = nodes[i], .value = frames[i].samples - within[i]});
     }
     if (!series)
         p->error = FW_ERR_MEMORY;
@@ -304,9 +305,9 @@ static void add_threads(struct builder *b)
         uint32_t node = stack_node(b, thread);
         struct profile_series *series = p->error ? NULL : thread_series(p, thread);
         if (series)
-            add_sample(
-                p, series,
-                (struct profile_sample){node, p->report->frames[thread->first_frame].samples, 0});
+            add_sample(p, series,
+                       (struct profile_sample){
+                           .node = node, .value = p->report->frames[thread->first_frame].samples});
     }
 }
 
@@ -331,9 +332,9 @@ static void add_hang(struct builder *b)
     struct profile_series *series = add_series(p, &first);
     for (size_t i = 0; series && i < r->sample_count && !p->error; i++) {
         const struct report_sample *sample = &r->samples[i];
-        add_sample(
-            p, series,
-            (struct profile_sample){stack_at(b, sample->stack), sample->weight_ns, sample->at_ns});
+        add_sample(p, series,
+                   (struct profile_sample){stack_at(b, sample->stack), sample->weight_ns,
+                                           sample->at_ns, sample->stack});
     }
 }
 
@@ -403,7 +404,9 @@ static void add_scripts(struct builder *b)
     for (size_t i = 0; series && i < r->sample_count && !p->error; i++) {
         const struct report_sample *sample = &r->samples[i];
         uint32_t node = taken_at(list, count, sample->at_ns)->node;
-        add_sample(p, series, (struct profile_sample){node, sample->weight_ns, sample->at_ns});
+        add_sample(p, series,
+                   (struct profile_sample){
+                       .node = node, .value = sample->weight_ns, .at_ns = sample->at_ns});
     }
     report_bytes_free(&name);
     free(list);
@@ -421,7 +424,7 @@ static void add_calls(struct builder *b)
         const struct report_call *call = &r->calls[i];
         const char *api = call->api < r->api_count ? r->apis[call->api].name : NULL;
         uint32_t node = push_text(b, stack_at(b, call->stack), api ? api : "???");
-        add_sample(p, series, (struct profile_sample){node, call->count, 0});
+        add_sample(p, series, (struct profile_sample){.node = node, .value = call->count});
     }
 }
 
@@ -455,7 +458,8 @@ static void drop_empty(struct profile *p)
 fw_error profile_make(struct profile *p, const struct report *r, report_resolve resolve,
                       void *context)
 {
-    *p = (struct profile){.report = r, .budget = profile_limit(r)};
+    *p = (struct profile){.report = r,
+                          .budget = (1 << 20) + (uint64_t)r->frame_count * PROFILE_MAX_GROWTH};
     struct builder b = {.p = p, .cut = PROFILE_NONE};
     p->of_frame = calloc(r->frame_count + 1, sizeof *p->of_frame);
     b.stacks = malloc((r->thread_count + 1) * sizeof *b.stacks);

@@ -64,8 +64,11 @@ static void out_process(struct crash_text *t)
     else
         out_key(t, "Version:", info->version ? info->version : info->build);
     if (info->arch) {
-        const struct jdoc *doc = &t->report->build->body;
-        bool translated = is_ips(t->report) && jdoc_is(doc, jdoc_get(doc, 0, "translated"), JTRUE);
+        bool translated = false;
+        if (is_ips(t->report)) {
+            const struct jdoc *doc = &t->report->build->body;
+            translated = jdoc_is(doc, jdoc_get(doc, 0, "translated"), JTRUE);
+        }
         out_format(t->out, "%-22s %s (%s)\n", "Code Type:", info->arch,
                    translated ? "Translated" : "Native");
     }

@@ -149,37 +149,24 @@ static fw_error out_tree(struct text_writer *w, const char *title,
     return text_tree(w, series);
 }
 
-/* The stack of threads[] at which samples weigh the most; REPORT_NONE: none. */
-static fw_error heaviest(const struct report *r, uint32_t *stack, uint64_t *weight)
+static void out_share(struct text_writer *w, const char *what, uint64_t weight,
+                      const struct profile_series *series)
 {
-    uint64_t *sums = calloc(r->thread_count + 1, sizeof *sums);
-    *stack = REPORT_NONE;
-    *weight = 0;
-    for (size_t i = 0; sums && i < r->sample_count; i++) {
-        const struct report_sample *sample = &r->samples[i];
-        if (sample->stack < r->thread_count)
-            sums[sample->stack] = profile_add(sums[sample->stack], sample->weight_ns);
-    }
-    for (uint32_t i = 0; sums && i < r->thread_count; i++)
-        if (sums[i] > *weight && r->threads[i].order == REPORT_STACK) {
-            *stack = i;
-            *weight = sums[i];
-        }
-    free(sums);
-    return sums ? FW_OK : FW_ERR_MEMORY;
+    out_format(w->out, "\n%s (", what);
+    out_ms(w->out, weight);
+    out_format(w->out, ", %.0f %%)\n\n", 100.0 * (double)weight / (double)series->total);
 }
 
 static fw_error out_heaviest(struct text_writer *w, const struct profile_series *series)
 {
-    uint32_t stack;
+    const struct report *r = w->p->report;
+    const struct profile_sample *sample;
     uint64_t weight;
-    fw_error error = heaviest(w->p->report, &stack, &weight);
-    if (error || stack == REPORT_NONE)
+    fw_error error = text_heaviest(w, series, &sample, &weight);
+    if (error || !sample || sample->stack >= r->thread_count)
         return error;
-    out_text(w->out, "\nThe stack with the most time (");
-    out_ms(w->out, weight);
-    out_format(w->out, ", %.0f %%)\n\n", 100.0 * (double)weight / (double)series->total);
-    text_stack(w, &w->p->report->threads[stack]);
+    out_share(w, "The stack with the most time", weight, series);
+    text_stack(w, &r->threads[sample->stack]);
     return FW_OK;
 }
 
@@ -192,30 +179,23 @@ static void out_script_frame(struct text_writer *w, uint32_t number, const char 
     out_text(w->out, "\n");
 }
 
-/* The script's stack with the most time. */
 static fw_error out_heaviest_script(struct text_writer *w, const struct profile_series *series)
 {
     const struct profile *p = w->p;
-    size_t count, most = 0;
-    struct profile_sample *samples = profile_merge(p, series, &count);
-    for (size_t i = 1; samples && i < count; i++)
-        if (samples[i].value > samples[most].value)
-            most = i;
-    if (!samples)
-        return FW_ERR_MEMORY;
-    out_text(w->out, "\nThe script's stack with the most time (");
-    out_ms(w->out, samples[most].value);
-    out_format(w->out, ", %.0f %%)\n\n",
-               100.0 * (double)samples[most].value / (double)series->total);
+    const struct profile_sample *sample;
+    uint64_t weight;
+    fw_error error = text_heaviest(w, series, &sample, &weight);
+    if (error || !sample)
+        return error;
+    out_share(w, "The script's stack with the most time", weight, series);
     uint32_t number = 0;
-    for (uint32_t node = samples[most].node; node != PROFILE_NONE; node = p->nodes[node].parent) {
+    for (uint32_t node = sample->node; node != PROFILE_NONE; node = p->nodes[node].parent) {
         const struct profile_line *line =
             &p->lines[p->locations[p->nodes[node].location].first_line];
         const struct profile_function *f = &p->functions[line->function];
         out_script_frame(w, number++, p->texts[f->name], f->file ? p->texts[f->file] : NULL,
                          line->line);
     }
-    free(samples);
     return FW_OK;
 }
 
@@ -322,8 +302,12 @@ static void out_pairs(struct text_writer *w)
         out_clean(w->out, r->keys[i].value ? r->keys[i].value : "", 4 * TEXT_COLUMNS);
         out_text(w->out, "\n");
     }
+    bool first = true;
     for (size_t i = 0; i < r->total_count; i++) {
-        out_text(w->out, i ? "  " : "\nTotals\n  ");
+        if (r->totals[i].number == 0)
+            continue;
+        out_text(w->out, first ? "\nTotals\n  " : "  ");
+        first = false;
         out_clean(w->out, r->totals[i].key ? r->totals[i].key : "", TEXT_WORD);
         out_text(w->out, " ");
         out_grouped(w->out, r->totals[i].number);

@@ -27,6 +27,11 @@ struct text_writer {
 /* A series as a call tree, each function with its share. */
 fw_error text_tree(struct text_writer *w, const struct profile_series *series);
 
+/* The way through the tree that is followed when the heavier one is taken each time: how much ends
+ * there, and of the samples of this kind one of the stack with the largest weight. */
+fw_error text_heaviest(struct text_writer *w, const struct profile_series *series,
+                       const struct profile_sample **sample, uint64_t *weight);
+
 /* The frames of a thread, innermost first, and why they end. */
 void text_stack(struct text_writer *w, const struct report_thread *thread);
 /* `name  (image)  file:line` of the innermost function at a location. */

@@ -248,6 +248,16 @@ static bool out_branch(struct tree *tree, const struct pending *next)
            push_children(tree, number, indent + 2 > INDENT_MAX ? INDENT_MAX : indent + 2);
 }
 
+static void finish(struct tree *tree)
+{
+    for (size_t i = 0; i < tree->node_count; i++)
+        tree->w->p->place[tree->nodes[i]] = PROFILE_NONE;
+    free(tree->branches);
+    free(tree->by_place.slots);
+    free(tree->nodes);
+    free(tree->pending);
+}
+
 fw_error text_tree(struct text_writer *w, const struct profile_series *series)
 {
     struct tree tree = {.w = w, .series = series};
@@ -256,11 +266,43 @@ fw_error text_tree(struct text_writer *w, const struct profile_series *series)
         struct pending next = tree.pending[--tree.pending_count];
         ok = out_branch(&tree, &next);
     }
-    for (size_t i = 0; i < tree.node_count; i++)
-        w->p->place[tree.nodes[i]] = PROFILE_NONE;
-    free(tree.branches);
-    free(tree.by_place.slots);
-    free(tree.nodes);
-    free(tree.pending);
+    finish(&tree);
+    return ok ? FW_OK : FW_ERR_MEMORY;
+}
+
+/* ---- the heaviest way ---- */
+
+static uint32_t heaviest_child(const struct tree *tree, const struct branch *branch)
+{
+    uint32_t best = 0;
+    for (uint32_t at = branch->child; at; at = tree->branches[at].sibling)
+        if (best == 0 || tree->branches[at].weight >= tree->branches[best].weight)
+            best = at; /* siblings are linked the last one first: of equal ones the first seen */
+    return best;
+}
+
+fw_error text_heaviest(struct text_writer *w, const struct profile_series *series,
+                       const struct profile_sample **sample, uint64_t *weight)
+{
+    struct tree tree = {.w = w, .series = series};
+    bool ok = collect_nodes(&tree) && make_branches(&tree);
+    uint32_t at = 0;
+    for (uint32_t child; ok && (child = heaviest_child(&tree, &tree.branches[at])) != 0; at = child)
+        if (at && tree.branches[child].weight < tree.branches[at].self)
+            break;
+    uint64_t *sums = ok ? calloc(w->p->node_count + 1, sizeof *sums) : NULL;
+    *sample = NULL;
+    for (size_t i = 0; sums && i < series->sample_count; i++) {
+        const struct profile_sample *one = &series->samples[i];
+        if (w->p->place[one->node] != at)
+            continue;
+        sums[one->node] = profile_add(sums[one->node], one->value);
+        if (!*sample || sums[one->node] > sums[(*sample)->node])
+            *sample = one;
+    }
+    *weight = sums ? tree.branches[at].self : 0;
+    ok = sums != NULL;
+    free(sums);
+    finish(&tree);
     return ok ? FW_OK : FW_ERR_MEMORY;
 }

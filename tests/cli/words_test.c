@@ -1,8 +1,8 @@
 /* The small pieces of the tool: UTF-8, cleaning of foreign text, guesses, common names. */
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/fold.h"
 #include "cli/style.h"
-#include "base/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

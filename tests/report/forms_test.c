@@ -165,6 +165,80 @@ static void lines_are_narrow(void **state)
     }
 }
 
+/* A loop is sampled at many addresses: what counts is the function, not the address with the most.
+ */
+static void scattered_addresses(void **state)
+{
+    enum { STACKS = 4 };
+    static struct report_name names[] = {
+        {.function = "guilty", .file = "guilty.c", .line = 7, .has_offset = true, .offset = 1},
+        {.function = "other", .file = "other.c", .line = 9, .has_offset = true, .offset = 1}};
+    static struct report_frame frames[STACKS];
+    static struct report_thread threads[STACKS];
+    static struct report_sample samples[STACKS];
+    struct report r = *hang_report();
+    (void)state;
+    for (uint32_t i = 0; i < STACKS; i++) {
+        bool other = i == 0;
+        frames[i] = (struct report_frame){.thread = i,
+                                          .parent = REPORT_NONE,
+                                          .has_offset = true,
+                                          .offset = i + 1,
+                                          .samples = 1,
+                                          .first_name = other,
+                                          .name_count = 1};
+        threads[i] = (struct report_thread){.stack = true, .first_frame = i, .frame_count = 1};
+        samples[i] = (struct report_sample){
+            .stack = i, .count = 1, .at_ns = i, .weight_ns = other ? 50000000 : 20000000};
+    }
+    r.names = names;
+    r.frames = frames;
+    r.frame_count = r.thread_count = r.sample_count = STACKS;
+    r.threads = threads;
+    r.samples = samples;
+    r.script_count = 0;
+    r.hang.thread = REPORT_NONE;
+    struct report_bytes out = write_with(report_to_text, &r);
+    const char *heaviest = strstr(out.data, "The stack with the most time (60 ms, 55 %)");
+    assert_non_null(heaviest);
+    assert_non_null(strstr(heaviest, "0  guilty"));
+    assert_non_null(strstr(heaviest, "guilty.c:7"));
+    report_bytes_free(&out);
+}
+
+/* A tree as deep as it has frames, each with a weight of its own: where callers stand inside
+ * callees every frame is the beginning of another stack. The sum is kept, or the tree is refused.
+ */
+static void deep_trees(void **state)
+{
+    enum { DEPTH = 20000 };
+    static struct report_frame frames[DEPTH];
+    struct report_thread thread = {.order = REPORT_CALLERS, .frame_count = DEPTH};
+    struct report r = {.kind = REPORT_METRICKIT,
+                       .complete = true,
+                       .threads = &thread,
+                       .thread_count = 1,
+                       .frames = frames,
+                       .frame_count = DEPTH};
+    (void)state;
+    for (uint32_t i = 0; i < DEPTH; i++)
+        frames[i] = (struct report_frame){.image = REPORT_NONE,
+                                          .parent = i ? i - 1 : REPORT_NONE,
+                                          .has_address = true,
+                                          .address = i + 1,
+                                          .samples = DEPTH - i};
+    struct report_bytes out = write_with(report_to_text, &r);
+    assert_non_null(strstr(out.data, "(20,000 samples)"));
+    report_bytes_free(&out);
+    out = write_with(report_to_firefox, &r);
+    report_bytes_free(&out);
+    thread.order = REPORT_CALLEES;
+    assert_int_equal(report_to_text(&r, NULL, NULL, &out), FW_ERR_FULL);
+    assert_int_equal(report_to_collapsed(&r, NULL, NULL, &out), FW_ERR_FULL);
+    assert_int_equal(report_to_firefox(&r, NULL, NULL, &out), FW_ERR_FULL);
+    report_bytes_free(&out);
+}
+
 static void endings(void **state)
 {
     static const char *const phrases[] = {"breaks off here", "then came back", "was killed",
@@ -220,7 +294,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_expected),        cmocka_unit_test(sums),
         cmocka_unit_test(many_small_weights), cmocka_unit_test(hostile_names),
-        cmocka_unit_test(lines_are_narrow),   cmocka_unit_test(endings),
+        cmocka_unit_test(lines_are_narrow),   cmocka_unit_test(scattered_addresses),
+        cmocka_unit_test(deep_trees),         cmocka_unit_test(endings),
         cmocka_unit_test(without_samples),    cmocka_unit_test(nothing_to_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
