@@ -75,40 +75,8 @@ if(TARGET framewalk_upload_core)
   set_tests_properties(upload_server PROPERTIES TIMEOUT 600 LABELS concurrency)
 endif()
 
-# Its system calls go through support/sys_fail.c.
-fw_spool_test(spool_faults watch/spool_faults_test.c support/sys_fail.c)
-foreach(name IN ITEMS mkdir open openat fdopendir readdir fstat fstatat flock getentropy pread pwrite ftruncate
-    fdatasync fsync renameat unlinkat close mmap)
-  target_link_options(test_spool_faults PRIVATE -Wl,--wrap=${name})
-endforeach()
+include(watch/run.cmake)
 
-# kill -9 at random moments; bench/watch.sh runs it for longer.
-add_executable(spool_kill ../bench/watch_kill.c watch/spool_support.c)
-target_link_libraries(spool_kill PRIVATE framewalk_core Threads::Threads)
-target_compile_definitions(spool_kill PRIVATE _GNU_SOURCE SPOOL_FOLDERS="${CMAKE_CURRENT_BINARY_DIR}")
-target_include_directories(spool_kill PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-add_test(NAME spool_kill COMMAND spool_kill ${CMAKE_CURRENT_BINARY_DIR}/spool_kill.folder 60)
-set_tests_properties(spool_kill PROPERTIES TIMEOUT 300)
-
-# `framewalk run`: the rule by which a loop is known, and real programs under the real command.
-fw_test(agent_loop watch/agent_loop_test.c ../src/watch/agent/loop.c)
-if(TARGET framewalk_agent AND TARGET framewalk AND NOT CMAKE_CROSSCOMPILING)
-  # fw_run_test(NAME ARGUMENT...)
-  function(fw_run_test name)
-    add_test(NAME run_${name} COMMAND ${Python3_EXECUTABLE}
-      ${CMAKE_CURRENT_SOURCE_DIR}/watch/run_${name}_test.py $<TARGET_FILE:framewalk> ${ARGN})
-    set_tests_properties(run_${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
-      ENVIRONMENT "XDG_CACHE_HOME=${CMAKE_CURRENT_BINARY_DIR}/cache;DEBUGINFOD_URLS=")
-  endfunction()
-  find_package(Python3 COMPONENTS Interpreter REQUIRED)
-  set(programs ${CMAKE_CURRENT_SOURCE_DIR}/watch/programs)
-  fw_run_test(loops ${CMAKE_C_COMPILER} ${programs}/loops.c)
-  fw_run_test(refuse ${CMAKE_C_COMPILER})
-  fw_run_test(gtk ${CMAKE_C_COMPILER} ${programs}/gtk_window.c)
-  fw_run_test(node ${programs}/timers.js)
-  fw_run_test(python ${programs}/server.py)
-  fw_run_test(nginx ${CMAKE_C_COMPILER} ${programs}/nginx_slow_module.c)
-endif()
 # And on the real clock.
 fw_spool_test(hang_real watch/hang_real_test.c)
 add_library(hang_module MODULE watch/hang_module.c)
