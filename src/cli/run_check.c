@@ -144,7 +144,7 @@ static bool find_agent(const struct elf_head *program, char path[RUN_PATH])
     /* beside the command in the build tree; where it is installed, of either class */
     static const char *const places[] = {
         "",
-        "/" FW_AGENT_FOLDER,
+        ("/" FW_AGENT_FOLDER),
         "/../lib/framewalk",
         "/../lib64/framewalk",
         "/../lib32/framewalk",

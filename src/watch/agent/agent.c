@@ -41,7 +41,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -98,85 +97,13 @@ static void await(uint32_t wanted, uint64_t ms)
     }
 }
 
-/* ---- the status file ---- */
-
-/* With all signals blocked: a limit of file size is an error then, not a signal. */
-static struct status *make_status(void)
-{
-    char path[PATH_MAX];
-    pid_t pid = getpid();
-    snprintf(path, sizeof path, "%s/%d.status", agent_settings.status, pid);
-    unlink(path); /* of the program that this process was before exec */
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return NULL;
-    struct status *status = MAP_FAILED;
-    if (posix_fallocate(fd, 0, sizeof *status) == 0)
-        status = mmap(NULL, sizeof *status, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (status == MAP_FAILED) {
-        unlink(path);
-        return NULL;
-    }
-    status->size = sizeof *status;
-    status->pid = (uint32_t)pid;
-    status->parent = (uint32_t)getppid();
-    status->state = STATUS_LOADED;
-    status->started_ms = now_ms(CLOCK_REALTIME);
-    status->api_count = (uint32_t)agent_settings.call_count;
-    ssize_t size = readlink("/proc/self/exe", status->program, sizeof status->program - 1);
-    status->program[size > 0 ? size : 0] = '\0';
-    atomic_thread_fence(memory_order_release);
-    status->magic = STATUS_MAGIC;
-    return status;
-}
-
-static void tell_failure(const char *what, const char *why)
-{
-    if (!agent.status)
-        return;
-    snprintf(agent.status->failure, sizeof agent.status->failure, "%s: %s", what, why);
-    agent.status->state = STATUS_FAILED;
-}
-
-static void tell_calls(void)
-{
-    struct status *status = agent.status;
-    if (!status || !agent.calls)
-        return;
-    for (uint32_t i = 0; i < agent_settings.call_count; i++) {
-        struct fw_calls_api api = {.size = sizeof api};
-        struct status_api *to = &status->apis[i];
-        if (fw_calls_api(agent.calls, i, &api) != FW_OK)
-            break;
-        snprintf(to->name, sizeof to->name, "%s", api.name);
-        to->calls = api.calls;
-        to->counted = api.counted;
-        to->pointers = api.pointers;
-        to->inside = api.inside;
-        to->found = api.found;
-        to->refused = api.refused;
-    }
-    status->calls.size = sizeof status->calls;
-    fw_calls_totals(agent.calls, &status->calls);
-}
-
-static void tell_hangs(void)
-{
-    if (!agent.status || !agent.monitor)
-        return;
-    struct fw_hang_totals totals = {.size = sizeof totals};
-    if (fw_hang_totals(agent.monitor, &totals) == FW_OK)
-        agent.status->hangs = totals;
-}
+/* ---- the agent's thread ---- */
 
 static void on_hang(void *context, const struct fw_hang_event *event)
 {
     (void)context, (void)event;
-    tell_hangs();
+    status_hangs();
 }
-
-/* ---- the agent's thread ---- */
 
 static bool close_others(void)
 {
@@ -196,7 +123,7 @@ static bool close_others(void)
 static bool detach_files(void)
 {
     if (!close_others()) {
-        tell_failure("cannot have files of its own", strerror(errno));
+        status_failure("cannot have files of its own", strerror(errno));
         return false;
     }
     for (int i = 0; i < 3; i++)
@@ -215,7 +142,7 @@ static bool open_reports(void)
     struct fw_failure why = {0};
     fw_error error = fw_reports_open(&options, &agent.reports, &why);
     if (error != FW_OK)
-        tell_failure("cannot write reports", why.message[0] ? why.message : fw_error_text(error));
+        status_failure("cannot write reports", why.message[0] ? why.message : fw_error_text(error));
     return error == FW_OK;
 }
 
@@ -236,7 +163,7 @@ static void start_monitor(void)
         error = fw_hang_watch_thread(agent.monitor, (fw_thread_id)agent.thread, "main", &watch);
     }
     if (error != FW_OK) {
-        tell_failure("cannot watch for hangs", fw_error_text(error));
+        status_failure("cannot watch for hangs", fw_error_text(error));
         return;
     }
     if (agent.status)
@@ -265,7 +192,7 @@ static void start_calls(void)
     agent.calls = NULL;
     fw_error error = fw_calls_start(&options, &agent.calls);
     if (error != FW_OK)
-        tell_failure("cannot watch calls", fw_error_text(error));
+        status_failure("cannot watch calls", fw_error_text(error));
 }
 
 static void answer(void)
@@ -273,8 +200,8 @@ static void answer(void)
     bool last = atomic_load(&asked_last);
     if (agent.calls)
         fw_calls_write(agent.calls);
-    tell_calls();
-    tell_hangs();
+    status_calls();
+    status_hangs();
     if (last && agent.monitor) {
         fw_hang_stop(agent.monitor);
         agent.monitor = NULL;
@@ -290,7 +217,7 @@ static void *agent_main(void *argument)
     pthread_setname_np(pthread_self(), "framewalk");
     if (detach_files()) {
         if (!agent.status)
-            agent.status = make_status();
+            agent.status = status_make();
         if (open_reports()) {
             if (!agent_settings.no_scripts)
                 python_find();
@@ -307,7 +234,7 @@ static void *agent_main(void *argument)
         uint32_t seen = atomic_load(&asked);
         if (seen == done) {
             if (!sleep_on(&asked, seen, agent.calls ? AGENT_WRITE_SECONDS * 1000L : -1))
-                tell_calls();
+                status_calls();
             continue;
         }
         answer();
@@ -333,7 +260,7 @@ static bool start_thread(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (error)
-        tell_failure("cannot start a thread", strerror(error));
+        status_failure("cannot start a thread", strerror(error));
     return error == 0;
 }
 
@@ -502,7 +429,7 @@ __attribute__((constructor)) static void begin(void)
     agent_here = true;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    agent.status = make_status();
+    agent.status = status_make();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     atomic_store(&agent.stage, AGENT_LOADED_ONLY);
     pthread_atfork(NULL, in_parent, in_child);

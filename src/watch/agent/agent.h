@@ -79,6 +79,16 @@ bool agent_in_handler(void);
  * Async-signal-safe. Nothing in processes that are not watched. */
 void agent_write(bool last);
 
+/* ---- status.c: what `framewalk run` is told ---- */
+
+/* NULL when it cannot be had. With all signals blocked: a limit of file size is an error then, not
+ * a signal. */
+struct status *status_make(void);
+void status_failure(const char *what, const char *why);
+/* What call watch and hang monitor know now. */
+void status_calls(void);
+void status_hangs(void);
+
 /* ---- python.c: where a Python program is ---- */
 
 /* Looks for CPython in the process. From the agent's thread. */

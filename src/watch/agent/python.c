@@ -43,7 +43,7 @@ static struct {
     void *(*state_of_thread)(void);
     int (*is_running)(void);
     _Atomic(void *) state; /* of the watched thread */
-    int signal;            /* 0: none was free */
+    int signal;            /* 0: none yet, or none was free */
 } python;
 
 static struct {
@@ -100,7 +100,6 @@ void python_find(void)
         return;
     python.state_of_thread = (void *(*)(void))state;
     python.is_running = (int (*)(void))running;
-    python.signal = free_signal();
     python.dump = (void (*)(int, void *))dump;
 }
 
@@ -119,6 +118,9 @@ bool python_meet(void)
 static size_t ask_thread(pid_t thread)
 {
     uint32_t seen = atomic_load(&said.done);
+    if (!python
+             .signal) /* not before it is needed: programs look at their handlers when they start */
+        python.signal = free_signal();
     if (!python.signal || syscall(SYS_tgkill, getpid(), thread, python.signal) != 0)
         return 0;
     struct timespec timeout = {.tv_nsec = ANSWER_MS * 1000000L};
