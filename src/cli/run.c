@@ -159,17 +159,20 @@ static bool is_summary_wanted(const struct run_options *o)
     return !o->quiet || o->output || o->json;
 }
 
-static void send_reports(const struct run_options *o, const struct run_folders *folders)
+/* What could not be sent stays. */
+static void send_reports(const struct run_options *o, struct run_folders *folders)
 {
     struct fw_upload_options upload = {
         .size = sizeof upload, .folder = folders->reports, .url = o->to, .key_file = o->key_file};
     struct fw_upload_totals totals = {.size = sizeof totals};
     struct fw_failure why = {0};
     fw_error error = fw_upload_now(&upload, &totals, &why);
-    if (error != FW_OK)
+    if (error != FW_OK) {
         cli_error("the reports were not sent to %s: %s", o->to,
                   why.message[0] ? why.message : fw_error_text(error));
-    else if (!o->quiet)
+        cli_error("they stay in %s, for 'framewalk push'", folders->reports);
+        folders->keep_base = !o->out;
+    } else if (!o->quiet)
         fprintf(stderr, "framewalk: %" PRIu64 " reports sent to %s\n", totals.sent, o->to);
 }
 

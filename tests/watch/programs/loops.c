@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
@@ -121,7 +122,10 @@ static void begin(void)
             pthread_create(&threads[i], NULL, other_thread, NULL);
     } else if (is("limits"))
         limit_all();
-    else if (is("environment"))
+    else if (is("user")) {
+        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0)
+            exit(1);
+    } else if (is("environment"))
         clearenv();
     else if (is("jump")) {
         action.sa_handler = leave_wait;
