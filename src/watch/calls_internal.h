@@ -69,6 +69,9 @@ struct fw_calls {
     int32_t pid; /* where it was started; a child of it does not write */
     size_t bytes; /* of the whole block */
     struct calls_writer *writer; /* calls_report.c */
+    /* While calls are many, the writer's thread counts half seconds here, which costs a call less
+     * than to look at the machine's clock; 0: it does not. */
+    _Atomic uint32_t beat;
 };
 
 /* The watch that runs; NULL: thunks only pass on. */

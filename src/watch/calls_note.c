@@ -184,6 +184,16 @@ static inline bool is_unwanted(const struct fw_calls *calls, uintptr_t return_ad
                                 memory_order_relaxed) == return_address;
 }
 
+/* Whether the entry's last time is half a second old. */
+static inline bool is_old(const struct fw_calls *calls, const struct noted *noted)
+{
+    const uint32_t beat = atomic_load_explicit(&calls->beat, memory_order_relaxed);
+    if (beat)
+        return atomic_load_explicit(&noted->beat, memory_order_relaxed) != beat;
+    return ticks() - atomic_load_explicit(&noted->tick, memory_order_relaxed) >
+           TICKS_OF_HALF_A_SECOND;
+}
+
 static inline bool count_known(struct fw_calls *calls, uint32_t name, uintptr_t sp, uintptr_t fp,
                                uintptr_t return_address)
 {
@@ -192,8 +202,7 @@ static inline bool count_known(struct fw_calls *calls, uint32_t name, uintptr_t 
         return true;
     }
     struct noted *noted = known(calls, name, sp, fp, return_address);
-    if (!noted || ticks() - atomic_load_explicit(&noted->tick, memory_order_relaxed) >
-                      TICKS_OF_HALF_A_SECOND)
+    if (!noted || is_old(calls, noted))
         return false;
     atomic_fetch_add_explicit(&noted->count, 1, memory_order_relaxed);
     return true;

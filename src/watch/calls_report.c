@@ -168,29 +168,92 @@ fw_error fw_calls_write(struct fw_calls *calls)
     return error;
 }
 
-/* Sleeps `seconds`; false when it is to end. */
-static bool writer_sleep(struct calls_writer *writer, uint32_t seconds)
+/* Sleeps until a time of WAIT_CLOCK; false when it is to end. */
+static bool writer_sleep(struct calls_writer *writer, const struct timespec *until)
 {
-    struct timespec until;
-    clock_gettime(WAIT_CLOCK, &until);
-    until.tv_sec += (time_t)seconds;
     pthread_mutex_lock(&writer->lock);
     int result = 0;
     while (!writer->stop && result == 0)
-        result = pthread_cond_timedwait(&writer->wake, &writer->lock, &until);
+        result = pthread_cond_timedwait(&writer->wake, &writer->lock, until);
     const bool goes_on = !writer->stop;
     pthread_mutex_unlock(&writer->lock);
     return goes_on;
 }
 
+static uint64_t all_calls(struct fw_calls *calls)
+{
+    struct fw_calls_totals totals = {.size = sizeof totals};
+    return fw_calls_totals(calls, &totals) == FW_OK ? totals.calls : 0;
+}
+
+enum { MANY = 10000 /* calls a second */, HALF_A_SECOND = 500000000 };
+
+/* What the last look at the counts saw. */
+struct look {
+    uint64_t calls, ns; /* WAIT_CLOCK */
+};
+
+static uint64_t ns_of(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
+/* Beats once more when calls were many since the last look, else no longer. */
+static void look(struct fw_calls *calls, struct look *last, uint64_t ns)
+{
+    const uint64_t now = all_calls(calls), ms = (ns - last->ns) / 1000000 + 1;
+    const bool many = CALLS_HOT && (now - last->calls) * 1000 / ms > MANY;
+    atomic_store(&calls->beat, many ? (atomic_load(&calls->beat) + 1) | 1u << 31 : 0);
+    *last = (struct look){now, ns};
+}
+
+/* Waits for the time of the next report; meanwhile beats as long as calls are many. */
+static bool writer_wait(struct fw_calls *calls, uint64_t until, struct look *last)
+{
+    while (last->ns < until) {
+        uint64_t next = last->ns + HALF_A_SECOND;
+        if (!atomic_load(&calls->beat) || next > until)
+            next = until;
+        const struct timespec at = {(time_t)(next / 1000000000), (long)(next % 1000000000)};
+        struct timespec now;
+        if (!writer_sleep(calls->writer, &at))
+            return false;
+        clock_gettime(WAIT_CLOCK, &now);
+        look(calls, last, ns_of(&now));
+    }
+    return true;
+}
+
 static void *writer_main(void *context)
 {
     struct fw_calls *calls = context;
-    while (writer_sleep(calls->writer, calls->write_seconds)) {
+    struct timespec now;
+    clock_gettime(WAIT_CLOCK, &now);
+    struct look last = {0, ns_of(&now)};
+    while (writer_wait(calls, last.ns + (uint64_t)calls->write_seconds * 1000000000, &last)) {
         calls_images_changed();
         fw_calls_write(calls);
     }
     return NULL;
+}
+
+/* A child has no thread that beats. */
+static void in_child(void)
+{
+    struct fw_calls *calls = atomic_load(&calls_current);
+    if (calls)
+        atomic_store(&calls->beat, 0);
+}
+
+static void register_child(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+static void prepare_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_child);
 }
 
 /* No signal of the program's is handled in our thread. */
@@ -221,7 +284,9 @@ bool calls_writer_start(struct fw_calls *calls)
 #endif
     pthread_cond_init(&writer->wake, &attributes);
     pthread_condattr_destroy(&attributes);
-    writer->runs = calls->write_seconds && calls->reports;
+    writer->runs = calls->write_seconds != 0;
+    if (writer->runs)
+        prepare_forks();
     if (!writer->runs || start_thread(calls))
         return true;
     calls_writer_free(calls);
@@ -246,4 +311,5 @@ void calls_writer_stop(struct fw_calls *calls)
     pthread_mutex_unlock(&writer->lock);
     pthread_join(writer->thread, NULL);
     writer->runs = false;
+    atomic_store(&calls->beat, 0);
 }

@@ -90,6 +90,7 @@ static __attribute__((noinline)) void count_stack(struct fw_calls *calls, uint32
     call.stack.capacity = calls->frames;
     const bool has_recipe = calls->walk == FW_CALLS_EXACT ? walk_exactly(&call, &memory, &draft)
                                                           : walk_records(&call, &draft);
+    const uint32_t beat = atomic_load_explicit(&calls->beat, memory_order_relaxed);
     const uint64_t now = now_ms();
     bool is_new;
     struct noted *noted =
@@ -100,6 +101,7 @@ static __attribute__((noinline)) void count_stack(struct fw_calls *calls, uint32
     }
     atomic_store_explicit(&noted->last_ms, now, memory_order_relaxed);
     atomic_store_explicit(&noted->tick, calls_ticks(), memory_order_relaxed);
+    atomic_store_explicit(&noted->beat, beat, memory_order_relaxed);
     atomic_fetch_add_explicit(&noted->count, 1, memory_order_relaxed);
     if (call.own && CALLS_HOT) {
         calls_note_thread(call.at.sp, call.at.hi);

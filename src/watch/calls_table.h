@@ -35,6 +35,7 @@ struct noted {
     _Atomic uint64_t last_ms;
     _Atomic uint64_t tick;    /* of the machine's clock, when last_ms was taken */
     _Atomic uint64_t written; /* of `count`, what is in a report */
+    _Atomic uint32_t beat;    /* of the watch's own clock (calls_report.c), likewise */
     uint32_t name;
     uint32_t thread;
     uint32_t frame_count;

@@ -53,7 +53,7 @@ set_target_properties(calls_plugin PROPERTIES C_VISIBILITY_PRESET default)
 
 fw_test(calls watch/calls_test.c)
 target_compile_definitions(test_calls PRIVATE CALLS_PLUGIN="$<TARGET_FILE:calls_plugin>"
-  CALLS_TARGET="$<TARGET_FILE:calls_target>")
+  CALLS_TARGET="$<TARGET_FILE:calls_target>" CALLS_FOLDER="${CMAKE_CURRENT_BINARY_DIR}")
 target_link_libraries(test_calls PRIVATE calls_target Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(test_calls calls_plugin)
 if(CMAKE_CROSSCOMPILING OR FW_SANITIZE)

@@ -4,6 +4,7 @@
  * With the argument "none" it is a program without imports: nothing can be watched, and it says so.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -107,6 +108,16 @@ struct image_copy {
 static struct image_copy copies[64];
 static size_t copy_count;
 
+/* Through the kernel: sanitizers have their own ideas of what lies between variables. */
+static unsigned char *read_memory(const void *at, size_t size)
+{
+    unsigned char *bytes = malloc(size);
+    const int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    CHECK(pread(memory, bytes, size, (off_t)(uintptr_t)at) == (ssize_t)size);
+    close(memory);
+    return bytes;
+}
+
 static int copy_relro(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size, (void)context;
@@ -115,8 +126,7 @@ static int copy_relro(struct dl_phdr_info *info, size_t size, void *context)
             struct image_copy *copy = &copies[copy_count++];
             copy->at = (const unsigned char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
             copy->size = info->dlpi_phdr[i].p_memsz;
-            copy->bytes = malloc(copy->size);
-            memcpy(copy->bytes, copy->at, copy->size);
+            copy->bytes = read_memory(copy->at, copy->size);
         }
     return 0;
 }
@@ -196,7 +206,8 @@ int main(int argc, char **argv)
     char *after = file_maps();
     CHECK(strcmp(maps, after) == 0);
     for (size_t i = 0; i < copy_count; i++)
-        CHECK(memcmp(copies[i].at, copies[i].bytes, copies[i].size) == 0);
+        CHECK(memcmp(read_memory(copies[i].at, copies[i].size), copies[i].bytes,
+                     copies[i].size) == 0);
     call_all();
     for (int again = 0; again < 3; again++) { /* and from the beginning */
         calls = start();

@@ -58,7 +58,7 @@ static size_t cell_of(uint64_t id)
 struct chain {
     uint64_t random;
     unsigned left;
-    volatile long sink;
+    volatile unsigned long sink;
 };
 
 static unsigned next(struct chain *chain)
@@ -92,7 +92,7 @@ static __attribute__((noinline)) void leaf(struct chain *chain)
     fw_capture(&stack, 0);
 #endif
     cells[cell_of(outer_id(frames, stack.count))].captured++;
-    chain->sink += target_plain(1);
+    chain->sink += (unsigned)target_plain(1);
 }
 
 static __attribute__((noinline)) void small(struct chain *chain)
@@ -106,7 +106,7 @@ static __attribute__((noinline)) void large(struct chain *chain)
     volatile char room[400];
     room[next(chain) % 400] = 1;
     go_on(chain);
-    chain->sink += room[0];
+    chain->sink += (unsigned char)room[0];
 }
 
 static __attribute__((noinline)) void with_alloca(struct chain *chain)
@@ -115,12 +115,12 @@ static __attribute__((noinline)) void with_alloca(struct chain *chain)
     volatile char *room = alloca(size);
     room[size - 1] = 1;
     go_on(chain);
-    chain->sink += room[0];
+    chain->sink += (unsigned char)room[0];
 }
 
 static __attribute__((noinline)) void many_registers(struct chain *chain)
 {
-    long a = chain->sink, b = a * 3, c = a * 5, d = a * 7, e = a * 11, f = a * 13;
+    unsigned long a = chain->sink, b = a * 3, c = a * 5, d = a * 7, e = a * 11, f = a * 13;
     go_on(chain);
     chain->sink += a + b + c + d + e + f;
 }
@@ -130,12 +130,12 @@ static __attribute__((noinline)) void aligned(struct chain *chain)
     _Alignas(64) volatile char room[64];
     room[next(chain) % 64] = 1;
     go_on(chain);
-    chain->sink += room[0];
+    chain->sink += (unsigned char)room[0];
 }
 
 static __attribute__((noinline)) void variadic_like(struct chain *chain)
 {
-    chain->sink += target_stack(1, 2, 3, 4, 5, 6, 7, 8, chain->sink, 10);
+    chain->sink += (unsigned long)target_stack(1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
     go_on(chain);
     chain->sink++;
 }

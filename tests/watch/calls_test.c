@@ -466,6 +466,47 @@ static void test_images_come_and_go_while_watches_do(void **state)
     }
 }
 
+static uint64_t files_in(struct fw_reports *reports)
+{
+    struct fw_reports_totals totals = {.size = sizeof totals};
+    assert_int_equal(fw_reports_totals(reports, &totals), FW_OK);
+    return totals.files;
+}
+
+static void test_reports_hold_what_is_new(void **state)
+{
+    static const char *const names[] = {"target_plain"};
+    char folder[] = CALLS_FOLDER "/calls-XXXXXX";
+    struct fw_reports *reports;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    const struct fw_reports_options options = {.size = sizeof options, .folder = folder};
+    assert_int_equal(fw_reports_open(&options, &reports, NULL), FW_OK);
+    struct fw_calls *calls =
+        start_with((struct fw_calls_options){.reports = reports}, names, 1);
+    assert_int_equal(fw_calls_write(calls), FW_OK);
+    assert_int_equal(files_in(reports), 0); /* nothing was called */
+    at_depth(3);
+    at_depth(5);
+    assert_int_equal(fw_calls_write(calls), FW_OK);
+    assert_int_equal(files_in(reports), 1);
+    assert_int_equal(fw_calls_write(calls), FW_OK);
+    assert_int_equal(files_in(reports), 1); /* nothing new */
+    at_depth(3);
+    const pid_t child = fork();
+    if (child == 0) {
+        at_depth(3);
+        fw_calls_write(calls);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(files_in(reports), 1); /* a child writes none */
+    fw_calls_stop(calls);
+    assert_int_equal(files_in(reports), 2);
+    fw_reports_close(reports);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +528,7 @@ int main(void)
         cmocka_unit_test(test_functions_left_by_longjmp),
         cmocka_unit_test(test_functions_that_the_watch_itself_needs),
         cmocka_unit_test(test_images_come_and_go_while_watches_do),
+        cmocka_unit_test(test_reports_hold_what_is_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
