@@ -179,9 +179,8 @@ static inline struct noted *known(const struct fw_calls *calls, uint32_t name, u
 /* A call from an image that nobody asked for. */
 static inline bool is_unwanted(const struct fw_calls *calls, uintptr_t return_address)
 {
-    return calls->callers &&
-           atomic_load_explicit(&calls->unwanted[calls_site(return_address)],
-                                memory_order_relaxed) == return_address;
+    return calls->callers && atomic_load_explicit(&calls->unwanted[calls_site(return_address)],
+                                                  memory_order_relaxed) == return_address;
 }
 
 /* Whether the entry's last time is half a second old. */
