@@ -35,7 +35,7 @@ endif()
 
 # What the thread sanitizer runs; it puts signals off, so tests of handlers are not among it.
 foreach(name IN ITEMS stack_table rule_cache slot threads_callers threads_stuck images names
-    image_table stack_names hang_threads)
+    image_table stack_names hang_glib hang_uv)
   if(TEST ${name})
     set_property(TEST ${name} APPEND PROPERTY LABELS concurrency)
   endif()
