@@ -225,14 +225,14 @@ static void print_hangs(struct text *t)
 /* ---- what was watched ---- */
 
 struct sums {
-    struct fw_hang_totals hangs;
+    struct status_hangs hangs;
     uint64_t waits, forks;
     size_t settled, failed;
 };
 
 static void add_sums(struct sums *sums, const struct status *p)
 {
-    const struct fw_hang_totals *h = &p->hangs;
+    const struct status_hangs *h = &p->hangs;
     sums->hangs.hangs += h->hangs;
     sums->hangs.severe += h->severe;
     sums->hangs.hang_ns += h->hang_ns;

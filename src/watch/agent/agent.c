@@ -193,6 +193,7 @@ static void start_calls(void)
     fw_error error = fw_calls_start(&options, &agent.calls);
     if (error != FW_OK)
         status_failure("cannot watch calls", fw_error_text(error));
+    status_calls();
 }
 
 static void answer(void)

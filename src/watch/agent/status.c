@@ -72,8 +72,6 @@ void status_calls(void)
         to->found = api.found;
         to->refused = api.refused;
     }
-    status->calls.size = sizeof status->calls;
-    fw_calls_totals(agent.calls, &status->calls);
 }
 
 void status_hangs(void)
@@ -81,6 +79,16 @@ void status_hangs(void)
     if (!agent.status || !agent.monitor)
         return;
     struct fw_hang_totals totals = {.size = sizeof totals};
-    if (fw_hang_totals(agent.monitor, &totals) == FW_OK)
-        agent.status->hangs = totals;
+    if (fw_hang_totals(agent.monitor, &totals) != FW_OK)
+        return;
+    struct status_hangs hangs = {.hangs = totals.hangs,
+                                 .severe = totals.severe,
+                                 .hang_ns = totals.hang_ns,
+                                 .longest_ns = totals.longest_ns,
+                                 .annealed = totals.annealed,
+                                 .capped = totals.capped,
+                                 .samples = totals.samples};
+    for (size_t i = 0; i < FW_HANG_VETOES; i++)
+        hangs.vetoed[i] = totals.vetoed[i];
+    agent.status->hangs = hangs;
 }

@@ -16,6 +16,7 @@ enum {
     STATUS_PROGRAM = 256,
     STATUS_FAILURE = 192,
     STATUS_API_NAME = 64,
+    STATUS_VETOES = 8,
 };
 
 enum status_state {
@@ -32,6 +33,11 @@ struct status_api { /* struct fw_calls_api */
     uint8_t found, refused, reserved[6];
 };
 
+struct status_hangs { /* of struct fw_hang_totals */
+    uint64_t hangs, severe, hang_ns, longest_ns, annealed, capped, samples;
+    uint64_t vetoed[STATUS_VETOES]; /* by enum fw_hang_veto */
+};
+
 struct status {
     uint32_t magic; /* STATUS_MAGIC, last written */
     uint32_t size;  /* sizeof(struct status) */
@@ -44,11 +50,18 @@ struct status {
     uint64_t inside_waits; /* waits inside a turn */
     char program[STATUS_PROGRAM];
     char failure[STATUS_FAILURE];
-    struct fw_hang_totals hangs; /* as of the last hang, or the end */
-    struct fw_calls_totals calls;
+    struct status_hangs hangs; /* as of the last hang, or the end */
     uint32_t api_count;
     uint32_t forks; /* children made by fork() */
     struct status_api apis[FW_CALLS_NAMES];
 };
+
+/* A 32-bit agent writes it, and the 64-bit command reads it. */
+_Static_assert(sizeof(struct status) == 24 + 4 * 8 + STATUS_PROGRAM + STATUS_FAILURE +
+                                            sizeof(struct status_hangs) + 8 +
+                                            FW_CALLS_NAMES * sizeof(struct status_api),
+               "no padding");
+_Static_assert(sizeof(struct status_api) == 96 && sizeof(struct status_hangs) == 120, "no padding");
+_Static_assert((int)FW_HANG_VETOES <= (int)STATUS_VETOES, "room for all");
 
 #endif
