@@ -359,6 +359,15 @@ static enum unseen why_unseen(const struct run_api *api)
     return api->pointers ? UNSEEN_UNCALLED : UNSEEN_NOT_IMPORTED;
 }
 
+/* Was any process ended without having written its last calls? */
+static bool was_killed(const struct run_result *result)
+{
+    for (size_t i = 0; i < result->process_count; i++)
+        if (result->processes[i].state != STATUS_ENDED)
+            return true;
+    return false;
+}
+
 /* Of the names that were not called, and what that is worth. */
 static void print_unseen(struct text *t)
 {
@@ -385,7 +394,9 @@ static void print_unseen(struct text *t)
     }
     style_line(&t->style, STYLE_DIM,
                "     Not seen: calls within the file that defines a function, system calls made "
-               "directly");
+               "directly%s",
+               was_killed(t->s->result) ? ", the last two seconds of a process that was killed"
+                                        : "");
 }
 
 static void print_calls(struct text *t)
