@@ -83,11 +83,3 @@ if(TARGET framewalk_upload_core)
 endif()
 
 include(watch/run.cmake)
-
-# And on the real clock.
-fw_spool_test(hang_real watch/hang_real_test.c)
-add_library(hang_module MODULE watch/hang_module.c)
-target_compile_definitions(test_hang_real PRIVATE HANG_MODULE="$<TARGET_FILE:hang_module>")
-add_dependencies(test_hang_real hang_module)
-set_target_properties(test_hang_real PROPERTIES ENABLE_EXPORTS ON)
-target_link_libraries(test_hang_real PRIVATE ${CMAKE_DL_LIBS})
