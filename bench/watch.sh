@@ -8,6 +8,33 @@ if wanted watch.kill; then
     alone watch.kill reports kill
 fi
 
+if wanted watch.turn watch.turn.10 watch.idle watch.cpu; then
+    turns 9 "turn=$bin/bench_watch_turn turn 1" "turn10=$bin/bench_watch_turn turn 10"
+    limit watch.turn ns turn 10
+    limit watch.turn.10 ns turn10 10
+    turns 1 "idle=$bin/bench_watch_turn idle" "cpu=$bin/bench_watch_turn cpu"
+    alone watch.idle "wake-ups/s" idle
+    limit watch.cpu % cpu 0.1
+fi
+
+# Two loops with 200 hangs each take seven minutes. Columns: see watch_find.h.
+if wanted watch.find; then
+    for loop in glib uv; do
+        turns 1 "find=$bin/bench_watch_find_$loop ${WATCH_HANGS:-200}"
+        column=0
+        for of in share duration duration.worst begin begin.worst false; do
+            column=$((column + 1))
+            awk -v column="$column" '{ print $column }' "$results/find" >"$results/find-$of"
+            unit=ms
+            case $of in
+            share) unit="of 1" ;;
+            false) unit=hangs ;;
+            esac
+            alone "watch.find.$loop.$of" "$unit" "find-$of"
+        done
+    done
+fi
+
 if wanted watch.upload watch.upload.mb; then
     turns 5 "upload=$bin/bench_watch_upload ours 1000 4000" "upload-curl=$bin/bench_watch_upload curl 100 4000" \
         "upload-mb=$bin/bench_watch_upload ours-mb 20 1000000"
@@ -37,3 +64,13 @@ if wanted watch.call watch.call.8 watch.call.16 watch.call.new; then
     turns 9 "call-new=$bin/bench_watch_call new"
     limit watch.call.new us call-new 20
 fi
+
+# Only when asked for by name: ten minutes of ordinary turns while every processor is busy.
+case $only in
+watch.ordinary*)
+    for loop in glib uv; do
+        "$bin/bench_watch_find_$loop" ordinary "${WATCH_SECONDS:-600}" >"$results/ordinary"
+        alone "watch.ordinary.$loop" "false hangs" ordinary
+    done
+    ;;
+esac

@@ -7,6 +7,8 @@
 # must be listed in FOLDER/async-safe-calls (NAME* for all that begin so). A violation is printed
 # with its chain of references. Mach-O objects (llvm-objdump) are translated to that form first;
 # beside the common lists each kind of object has one of its own (async-safe-roots-elf, ...).
+#
+# With FW_PATH=NAME another path is followed: from FOLDER/NAME-roots, which may call what FOLDER/NAME-calls lists besides.
 set -eu
 objdump=$1 folder=$2
 shift 2
@@ -21,10 +23,17 @@ references() {
 list() { # KIND: the entries of async-safe-KIND: common ones, and those of the kind of objects
     sed 's/#.*//' "$folder/async-safe-$1" "$folder/async-safe-$1${lists:--elf}"
 }
+path() { # KIND: of the path that is followed
+    case $1${FW_PATH:-} in
+    roots?*) sed 's/#.*//' "$folder/$FW_PATH-roots" ;;
+    calls?*) list calls && sed 's/#.*//' "$folder/$FW_PATH-calls" ;;
+    *) list "$1" ;;
+    esac
+}
 
 {
-    list roots | sed 's/^/root /'
-    list calls | sed 's/^/allow /'
+    path roots | sed 's/^/root /'
+    path calls | sed 's/^/allow /'
     references "$@"
 } | awk '
     $1 == "root"  { for (i = 2; i <= NF; i++) root[$i] = 1; next }

@@ -139,15 +139,15 @@ static void look_at_load(struct fw_hang_monitor *m, struct hang_turn *t, uint64_
 {
     struct hang_load load = {.known = false};
     m->system->load(m->system->context, t->thread, &load);
-    if (ended && t->blame == FW_HANG_VETO_STARVED &&
-        load.voluntary == t->starving.last.voluntary + 1) {
+    if (ended && t->starved && load.voluntary == t->starving.last.voluntary + 1) {
         load.voluntary--; /* the wait after the turn */
         load.runnable = true;
     }
     const uint64_t starved = hang_starving_look(&t->starving, &load, now);
-    if (starved > t->starved && !m->set.keep_starved)
-        t->blame = FW_HANG_VETO_STARVED;
     t->starved = starved;
+    if (!m->set.keep_starved && starved > t->paused &&
+        (t->blame == FW_HANG_VETO_NONE || starved >= m->set.threshold / 2))
+        t->blame = FW_HANG_VETO_STARVED;
 }
 
 /* The age that counts for the threshold. */
@@ -215,7 +215,8 @@ static void excuse(struct hang_turn *t, uint64_t now, const struct moment *momen
     }
     if (moment->asleep)
         restart(t, now, FW_HANG_VETO_STOPPED);
-    t->blame = FW_HANG_VETO_STOPPED;
+    if (t->paused >= t->starved)
+        t->blame = FW_HANG_VETO_STOPPED;
     hang_starving_pause(&t->starving); /* that time is left out already */
     if (t->next < now)
         t->next = now;

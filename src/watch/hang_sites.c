@@ -13,9 +13,10 @@ static bool (*patterns[HANG_PATTERNS])(const struct fw_stack *stack);
 extern const char wait_begin[] __asm__("section$start$__TEXT$fw_wait");
 extern const char wait_end[] __asm__("section$end$__TEXT$fw_wait");
 #else
-extern const char wait_begin[] __asm__("__start_framewalk_wait")
-    __attribute__((visibility("hidden")));
-extern const char wait_end[] __asm__("__stop_framewalk_wait") __attribute__((visibility("hidden")));
+#define wait_begin __start_framewalk_wait
+#define wait_end __stop_framewalk_wait
+extern const char wait_begin[] __attribute__((visibility("hidden")));
+extern const char wait_end[] __attribute__((visibility("hidden")));
 #endif
 
 bool hang_sites_add(uintptr_t lo, uintptr_t hi)
