@@ -245,12 +245,10 @@ fw_error fw_hang_totals(struct fw_hang_monitor *m, struct fw_hang_totals *totals
         to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
     const uint64_t now = hang_now(m);
     for (unsigned i = 0; i < FW_HANG_WATCHES; i++) {
-        const uint64_t begin = __atomic_load_n(&m->turns[i].hanging_from, __ATOMIC_RELAXED);
-        if (!begin || begin >= now)
-            continue;
-        all.hang_ns += now - begin;
-        if (now - begin > all.longest_ns)
-            all.longest_ns = now - begin;
+        const uint64_t so_far = hang_lasting(&m->turns[i], now);
+        all.hang_ns += so_far;
+        if (so_far > all.longest_ns)
+            all.longest_ns = so_far;
     }
     const size_t size = totals->size;
     memcpy(totals, &all, size < sizeof all ? size : sizeof all);
