@@ -99,8 +99,8 @@ int main(int argc, char **argv)
     }
     struct bench_frames frames = {leaf, depth};
     bench_frame0(&frames);
-    printf("%.2f\n", bench_quantile(with, BENCH_BATCHES, 0.5) -
-                         bench_quantile(without, BENCH_BATCHES, 0.5));
+    printf("%.2f\n",
+           bench_quantile(with, BENCH_BATCHES, 0.5) - bench_quantile(without, BENCH_BATCHES, 0.5));
     struct fw_calls_totals totals = {.size = sizeof totals};
     if (calls && (fw_calls_totals(calls, &totals) != FW_OK ||
                   totals.counted != warm + (uint64_t)CALLS * BENCH_BATCHES)) {

@@ -58,6 +58,10 @@ if(TARGET framewalk_upload_shared)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/framewalk-upload.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
+if(TARGET framewalk_agent) # a library for no program to link: in a folder of its own
+  install(TARGETS framewalk_agent LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/framewalk)
+endif()
+
 if(TARGET framewalk)
   install(TARGETS framewalk RUNTIME)
   file(GLOB fw_man1 CONFIGURE_DEPENDS packaging/man/*.1)

@@ -122,6 +122,37 @@ _framewalk_demangle() {
         --strip-underscore --no-strip-underscore --help' -- "$cur")
 }
 
+_framewalk_run() {
+    local cur=$1 prev=$2 i
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        if [[ ${COMP_WORDS[i]} == -- ]]; then # the program and its arguments
+            compopt -o filenames 2>/dev/null
+            if ((i + 1 == COMP_CWORD)); then
+                mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+            else
+                mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            fi
+            return
+        fi
+    done
+    case $prev in
+    --calls) mapfile -t COMPREPLY < <(compgen -W '@files @network @processes @privacy' -- "$cur") && return ;;
+    --idle) mapfile -t COMPREPLY < <(compgen -W 'loop any' -- "$cur") && return ;;
+    --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") && return ;;
+    --hang | --severe | --to) return ;;
+    --out) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
+    --key-file | --debug | --output | -o) mapfile -t COMPREPLY < <(compgen -f -- "$cur") && return ;;
+    esac
+    case $cur in
+    -*)
+        mapfile -t COMPREPLY < <(compgen -W '--hang --severe --idle --startup --starved --calls
+            --app-only --follow --no-script-names --out --keep --to --key-file --output --json --quiet
+            --verbose --debug --no-debuginfod --color --help' -- "$cur")
+        ;;
+    *) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+    esac
+}
+
 _framewalk() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
@@ -131,7 +162,7 @@ _framewalk() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle push help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'dump run symbolicate convert inspect demangle push help --help --version' -- "$cur")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -140,8 +171,9 @@ _framewalk() {
     convert) _framewalk_convert "$cur" "$prev" ;;
     inspect) _framewalk_inspect "$cur" "$prev" ;;
     demangle) _framewalk_demangle "$cur" "$prev" ;;
+    run) _framewalk_run "$cur" "$prev" ;;
     push) _framewalk_push "$cur" "$prev" ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'dump symbolicate convert inspect demangle push help' -- "$cur") ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump run symbolicate convert inspect demangle push help' -- "$cur") ;;
     esac
 }
 

@@ -108,6 +108,33 @@ _framewalk_demangle() {
         '*:name:'
 }
 
+_framewalk_run() {
+    _arguments \
+        '--hang=[milliseconds that make a hang]:milliseconds:' \
+        '--severe=[milliseconds that make a severe one]:milliseconds:' \
+        '--idle=[which waits are idle]:which:(loop any)' \
+        '--startup[the time before the first wait counts]' \
+        '--starved[turns without a processor count]' \
+        '--calls=[functions to count calls of]:names:(@files @network @processes @privacy)' \
+        '--app-only[only calls by the program itself]' \
+        '--follow[watch children, too]' \
+        '--no-script-names[do not ask Python and Node for names]' \
+        '--out=[keep reports here]:folder:_directories' \
+        '--keep[keep the temporary folder]' \
+        '--to=[the collector]:url:' \
+        '--key-file=[file with the key]:file:_files' \
+        '(-o --output)'{-o,--output=}'[write the summary to this file]:file:_files' \
+        '--json[the summary as JSON]' \
+        '(-q --quiet)'{-q,--quiet}'[no summary]' \
+        '(-v --verbose)'{-v,--verbose}'[whole stacks, all callers]' \
+        '*--debug=[debug file or folder of them]:path:_files' \
+        '--no-debuginfod[do not ask servers]' \
+        '--color=[colours]:when:(auto always never)' \
+        '(-h --help)'{-h,--help}'[list the options]' \
+        '(-):program: _command_names -e' \
+        '*::arguments: _normal'
+}
+
 _framewalk_push() {
     _arguments -s -S \
         '--to=[the collector]:URL:' \
@@ -127,7 +154,7 @@ _framewalk() {
     commands=('dump:stacks of all threads of a process or a core file'
         'symbolicate:names for addresses and crash reports'
         'convert:a debug file to a symbol map' 'inspect:what is in a file'
-        'demangle:mangled names to readable ones' 'push:reports to a collector'
+        'demangle:mangled names to readable ones' 'push:reports to a collector' 'run:a program under watch'
         'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
@@ -142,6 +169,7 @@ _framewalk() {
         inspect) _framewalk_inspect ;;
         demangle) _framewalk_demangle ;;
         push) _framewalk_push ;;
+        run) _framewalk_run ;;
         help) _describe -t commands 'command' commands ;;
     esac
 }

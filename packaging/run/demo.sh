@@ -1,4 +1,4 @@
-# ./run demo: builds, starts a program that hangs, dumps it. Sourced by ./run.
+# ./run demo: builds, runs a program under watch, and dumps one that hangs. Sourced by ./run.
 # shellcheck shell=sh
 
 run_demo() {
@@ -6,6 +6,17 @@ run_demo() {
     need_packages $packages_build $packages_tool
     build release
     tool=build/release/src/framewalk
+
+    say "framewalk run --calls getaddrinfo,open build/release/examples/loop_demo"
+    "$tool" run --calls getaddrinfo,open build/release/examples/loop_demo
+
+    say "What this shows"
+    cat <<'END'
+The program knows nothing of Framewalk. Its loop served 60 events; two of them took too long, and each is shown with
+the line to look at: make_thumbnail computed, and find_server waited for an answer in the middle of its turn. The
+waits of the loop itself are no hangs. --out DIR keeps the reports, for flame graphs and collectors.
+
+END
 
     ready=$log_folder/hang_demo.out
     : >"$ready"
@@ -25,7 +36,7 @@ run_demo() {
     wait "$demo_pid" 2>/dev/null || :
     trap - EXIT INT TERM
 
-    say "What this shows"
+    say "What that shows"
     cat <<'END'
 The main thread hangs: draw_window waits in read_setting for a lock.
 The thread "settings" holds it: load_settings took the lock and waits in read for a pipe nobody writes to.

@@ -5,6 +5,7 @@
 #include "cli/dump.h"
 #include "cli/inspect.h"
 #include "cli/push.h"
+#include "cli/run.h"
 #include "cli/symbolicate.h"
 #include "object/codecs.h"
 
@@ -23,6 +24,8 @@ static int help_main(int argc, char **argv);
 static const struct command commands[] = {
     {"dump", "PID|CORE", "stacks of all threads of a process or a core file", dump_main,
      dump_usage},
+    {"run", "PROGRAM...", "a program under watch: where it hangs, who calls what", run_main,
+     run_usage},
     {"symbolicate", "FILE [ADDRESS...]",
      "a crash report, or addresses, to functions, files and lines", symbolicate_main,
      symbolicate_usage},

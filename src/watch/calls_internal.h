@@ -37,9 +37,9 @@ enum calls_loader {
 };
 
 struct calls_thunk {
-    uintptr_t target;    /* 0: free */
-    _Atomic uint32_t name; /* of the running watch; CALLS_NO_NAME: it only passes on */
-    _Atomic uint32_t loader; /* enum calls_loader */
+    _Atomic uintptr_t target; /* 0: free */
+    _Atomic uint32_t name;    /* of the running watch; CALLS_NO_NAME: it only passes on */
+    _Atomic uint32_t loader;  /* enum calls_loader */
 };
 extern struct calls_thunk calls_thunks[CALLS_THUNKS] __attribute__((visibility("hidden")));
 
@@ -66,8 +66,8 @@ struct fw_calls {
     struct pointers *pointers;
     struct fw_reports *reports;
     uint32_t write_seconds;
-    int32_t pid; /* where it was started; a child of it does not write */
-    size_t bytes; /* of the whole block */
+    int32_t pid;                 /* where it was started; a child of it does not write */
+    size_t bytes;                /* of the whole block */
     struct calls_writer *writer; /* calls_report.c */
     /* While calls are many, the writer's thread counts half seconds here, which costs a call less
      * than to look at the machine's clock; 0: it does not. */

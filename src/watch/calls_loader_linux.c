@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@
 /* What dlopen() would ask of caller and ourselves. */
 struct asks {
     uintptr_t caller;
-    bool same;      /* both are in one namespace, and search by the same paths */
+    bool same;       /* both are in one namespace, and search by the same paths */
     bool same_space; /* in one namespace */
 };
 
@@ -123,6 +124,7 @@ static bool open_it(const struct calls_saved *saved, uintptr_t target, void **ha
     return true;
 }
 
+#if defined(__GLIBC__)
 static bool open_in_space(const struct calls_saved *saved, uintptr_t target, void **handle)
 {
     void *(*function)(Lmid_t, const char *, int) = (void *(*)(Lmid_t, const char *, int))target;
@@ -133,13 +135,15 @@ static bool open_in_space(const struct calls_saved *saved, uintptr_t target, voi
     return true;
 }
 
+#endif
+
 static bool find_symbol(const struct calls_saved *saved, uintptr_t target, bool versioned,
                         void **result)
 {
     void *handle = (void *)calls_argument(saved, 0);
     const char *symbol = (const char *)calls_argument(saved, 1);
     const char *version = versioned ? (const char *)calls_argument(saved, 2) : NULL;
-    uint32_t number;
+    uint32_t number = 0;
     if (handle == RTLD_NEXT || !is_watched(symbol, version, &number) ||
         (handle == RTLD_DEFAULT && !asks_of(saved->return_address).same_space))
         return false;
@@ -159,18 +163,23 @@ uintptr_t calls_loader_call(enum calls_loader what, struct calls_saved *saved, u
     bool done = false;
     switch (what) {
     case CALLS_DLOPEN: done = open_it(saved, target, &result); break;
+#if defined(__GLIBC__) /* nobody else has namespaces */
     case CALLS_DLMOPEN: done = open_in_space(saved, target, &result); break;
+#endif
     case CALLS_DLSYM: done = find_symbol(saved, target, false, &result); break;
     case CALLS_DLVSYM: done = find_symbol(saved, target, true, &result); break;
     case CALLS_DLCLOSE:
         result = (void *)(intptr_t)((int (*)(void *))target)((void *)calls_argument(saved, 0));
-        calls_images_gone();
         done = true;
         break;
-    case CALLS_NO_LOADER: break;
+    default: break;
     }
-    if (what == CALLS_DLOPEN || what == CALLS_DLMOPEN || !done)
+    const int error = errno; /* as the function left it */
+    if (what == CALLS_DLCLOSE)
+        calls_images_gone();
+    else if (what == CALLS_DLOPEN || what == CALLS_DLMOPEN || !done)
         calls_images_changed();
+    errno = error;
     if (!done)
         return target;
     calls_return(saved, (uintptr_t)result);

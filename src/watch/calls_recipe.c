@@ -21,8 +21,12 @@ static bool cook_begin(struct cook *cook, const struct fw_stack *stack, const st
                        uintptr_t code_mask, struct recipe_draft *draft)
 {
     draft->head = (struct recipe){.return_address = (uintptr_t)stack->frames[0].address};
-    *cook = (struct cook){
-        .draft = draft, .at = at, .sp = at->sp, .fp = at->fp, .code_mask = code_mask, .fp_at = OPEN};
+    *cook = (struct cook){.draft = draft,
+                          .at = at,
+                          .sp = at->sp,
+                          .fp = at->fp,
+                          .code_mask = code_mask,
+                          .fp_at = OPEN};
     return stack->count && stack->count <= 128;
 }
 
@@ -126,8 +130,7 @@ bool recipe_of_walk(const struct walk_space *space, const struct fw_stack *stack
 {
     struct cook cook;
     bool done = false;
-    if (space->swift_async ||
-        !cook_begin(&cook, stack, at, ~(uintptr_t)space->pac_mask, draft))
+    if (space->swift_async || !cook_begin(&cook, stack, at, ~(uintptr_t)space->pac_mask, draft))
         return false;
     for (uint32_t number = 1; number <= stack->count && !done; number++)
         if (!cook_step(&cook, space, stack, number, &done))

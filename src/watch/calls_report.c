@@ -134,8 +134,7 @@ static fw_error write_report(struct fw_calls *calls)
     const uint32_t entries = calls_table_count(&calls->table);
     const size_t bytes = ((size_t)entries + 1) * sizeof(uint64_t);
     const uint64_t now = wall_ms();
-    uint64_t *seen =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t *seen = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (seen == MAP_FAILED)
         return FW_ERR_MEMORY;
     struct spool_report *report =
@@ -269,8 +268,8 @@ static bool start_thread(struct fw_calls *calls)
 
 bool calls_writer_start(struct fw_calls *calls)
 {
-    struct calls_writer *writer = mmap(NULL, sizeof *writer, PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct calls_writer *writer =
+        mmap(NULL, sizeof *writer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (writer == MAP_FAILED)
         return false;
     calls->writer = writer;

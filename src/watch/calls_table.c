@@ -93,7 +93,8 @@ struct noted *calls_table_add(struct calls_table *table, uint32_t name,
                               const struct fw_stack *stack, uint32_t thread, uint64_t now_ms,
                               bool *is_new)
 {
-    uint32_t cell = (uint32_t)(((stack->id ^ name) * 0x9E3779B97F4A7C15u) >> (64 - table->cell_bits));
+    uint32_t cell =
+        (uint32_t)(((stack->id ^ name) * 0x9E3779B97F4A7C15u) >> (64 - table->cell_bits));
     *is_new = false;
     struct noted *noted = find(table, name, stack->id, &cell);
     if (noted)
@@ -145,7 +146,8 @@ static bool has_recipe(const struct calls_table *table, uint32_t offset, const s
             recipe->words == draft->head.words && recipe->fps == draft->head.fps &&
             recipe->fp_delta == draft->head.fp_delta && recipe->last == draft->head.last &&
             memcmp(recipe_at(recipe), draft->at, slots * sizeof(uint32_t)) == 0 &&
-            memcmp(recipe_at(recipe) + slots, draft->fp, recipe->fps * sizeof(struct recipe_fp)) == 0)
+            memcmp(recipe_at(recipe) + slots, draft->fp, recipe->fps * sizeof(struct recipe_fp)) ==
+                0)
             return true;
         offset = recipe->next;
     }

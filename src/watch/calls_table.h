@@ -51,13 +51,13 @@ struct recipe_fp {
 
 struct recipe {
     uintptr_t return_address;
-    uintptr_t fp_delta; /* frame pointer less stack pointer */
-    uintptr_t last;     /* what the last word holds: 0 at a root */
+    uintptr_t fp_delta;    /* frame pointer less stack pointer */
+    uintptr_t last;        /* what the last word holds: 0 at a root */
     _Atomic uint32_t name; /* CALLS_NO_NAME: void */
-    uint32_t next;    /* recipe, 0 none */
-    uint32_t noted;   /* its entry */
-    uint32_t span;    /* bytes from the stack pointer to behind the outermost word */
-    uint16_t words;   /* return addresses of frames 1 .. words */
+    uint32_t next;         /* recipe, 0 none */
+    uint32_t noted;        /* its entry */
+    uint32_t span;         /* bytes from the stack pointer to behind the outermost word */
+    uint16_t words;        /* return addresses of frames 1 .. words */
     uint16_t fps;
     bool uses_fp;  /* fp_delta counts */
     bool has_last; /* there is a last word behind those of the frames */
@@ -121,7 +121,7 @@ void calls_table_add_recipe(struct calls_table *table, struct noted *noted,
                             const struct recipe_draft *draft, uintptr_t depth);
 
 /* Voids the recipes of stacks that lead through addresses which `is_there` denies. */
-void calls_table_forget(struct calls_table *table, bool (*is_there)(void *context, uint64_t address),
-                        void *context);
+void calls_table_forget(struct calls_table *table,
+                        bool (*is_there)(void *context, uint64_t address), void *context);
 
 #endif

@@ -55,7 +55,8 @@ bool got_is_data(const struct got_image *image, uintptr_t address)
 }
 
 /* Copies an item of a table. */
-static bool item(const struct got_image *image, uintptr_t table, size_t index, void *to, size_t size)
+static bool item(const struct got_image *image, uintptr_t table, size_t index, void *to,
+                 size_t size)
 {
     if (!table || index > (UINTPTR_MAX - table) / size)
         return false;
@@ -219,8 +220,7 @@ static const char *defined_version(const struct got_image *image, unsigned numbe
 static bool is_definition(const struct got_image *image, size_t index, const char *name,
                           size_t length, const char *version, ElfW(Sym) * symbol, bool *hidden)
 {
-    if (!got_symbol(image, index, symbol) || symbol->st_shndx == SHN_UNDEF ||
-        symbol->st_value == 0)
+    if (!got_symbol(image, index, symbol) || symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0)
         return false;
     const char *text = got_string(image, symbol->st_name);
     if (strncmp(text, name, length) != 0 || text[length])

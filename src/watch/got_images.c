@@ -118,20 +118,42 @@ struct debug_more {
     struct debug_more *next;
 };
 
+/* What the loader has for debuggers; `program` is the first that dl_iterate_phdr() gives. NULL:
+ * there is no loader. */
+static struct r_debug *debug_of(const struct dl_phdr_info *program)
+{
+#if defined(__GLIBC__)
+    struct r_debug *debug = &_r_debug;
+    (void)program;
+    __asm__("" : "+r"(debug)); /* it is larger than its declaration, when its version says so */
+    return debug;
+#else
+    for (size_t i = 0; i < program->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &program->dlpi_phdr[i];
+        const ElfW(Dyn) *d = (const ElfW(Dyn) *)(program->dlpi_addr + p->p_vaddr);
+        for (; p->p_type == PT_DYNAMIC && d->d_tag != DT_NULL; d++)
+            if (d->d_tag == DT_DEBUG)
+                return (struct r_debug *)(uintptr_t)d->d_un.d_ptr;
+    }
+    return NULL;
+#endif
+}
+
 static int with_lock(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct visit *visit = context;
     struct got_images *images = visit->images;
-    (void)info, (void)size;
+    (void)size;
     images->count = 0;
     images->self = calls_thunk_address(0);
-    struct r_debug *debug = &_r_debug;
-    __asm__("" : "+r"(debug)); /* it is larger than its declaration, when its version says so */
-    add_space(images, debug->r_map, 0);
-    if (debug->r_version > 1) {
+    const struct r_debug *debug = debug_of(info);
+    images->loader = debug ? debug->r_ldbase : 0;
+    if (debug)
+        add_space(images, debug->r_map, 0);
+    if (debug && debug->r_version > 1) {
         uint32_t space = 1;
-        for (const struct debug_more *more = ((struct debug_more *)(void *)debug)->next; more;
-             more = more->next)
+        for (const struct debug_more *more = ((const struct debug_more *)(const void *)debug)->next;
+             more; more = more->next)
             add_space(images, more->base.r_map, space++);
     }
     visit->work(visit->context, images);
@@ -158,8 +180,8 @@ bool got_is_watched(const struct got_images *images, const struct got_image *ima
     const bool is_program = image == &images->image[0];
     if (is_program)
         return true;
-    return !(vdso && vdso - image->lo < image->hi - image->lo) &&
-           image->bias != _r_debug.r_ldbase && !got_is_code(image, images->self);
+    return !(vdso && vdso - image->lo < image->hi - image->lo) && image->bias != images->loader &&
+           !got_is_code(image, images->self);
 }
 
 const struct got_image *got_image_of_code(const struct got_images *images, uintptr_t address)
@@ -181,13 +203,13 @@ uintptr_t got_address(const struct got_image *image, const ElfW(Sym) * symbol)
     const unsigned long arguments[3] = {sizeof arguments, getauxval(AT_HWCAP),
                                         getauxval(AT_HWCAP2)};
     uintptr_t (*resolver)(uint64_t, const unsigned long *) =
-        (uintptr_t(*)(uint64_t, const unsigned long *))value;
+        (uintptr_t (*)(uint64_t, const unsigned long *))value;
     return resolver(getauxval(AT_HWCAP) | 1ul << 62, arguments);
 #elif defined(__arm__)
-    uintptr_t (*resolver)(unsigned long) = (uintptr_t(*)(unsigned long))value;
+    uintptr_t (*resolver)(unsigned long) = (uintptr_t (*)(unsigned long))value;
     return resolver(getauxval(AT_HWCAP));
 #else
-    uintptr_t (*resolver)(void) = (uintptr_t(*)(void))value;
+    uintptr_t (*resolver)(void) = (uintptr_t (*)(void))value;
     return resolver();
 #endif
 }
@@ -261,8 +283,7 @@ static struct found find_all(const struct got_images *images, const struct got_i
     ElfW(Sym) symbol;
     for (size_t i = 0; i < images->count; i++) {
         const struct got_image *other = &images->image[i];
-        if (other->space != image->space ||
-            !got_find(other, name, strlen(name), version, &symbol))
+        if (other->space != image->space || !got_find(other, name, strlen(name), version, &symbol))
             continue;
         const uintptr_t at = other->bias + symbol.st_value;
         if (found.first == SIZE_MAX) {
@@ -308,8 +329,7 @@ uintptr_t got_bound_to(const struct got_images *images, const struct got_image *
         reach_all(images, root, global);
         const size_t last = last_global(images, global, image->space);
         const size_t own = (size_t)(image - images->image);
-        if (found.first > last ||
-            (own > last && is_rivalled(images, image, &found, name, version)))
+        if (found.first > last || (own > last && is_rivalled(images, image, &found, name, version)))
             return 0;
     }
     return got_find(&images->image[from], name, strlen(name), version, &symbol)

@@ -12,7 +12,8 @@ enum { GOT_IMAGES_MOST = 4096 };
 struct got_images {
     struct got_image *image;
     size_t count, room;
-    uintptr_t self; /* an address in our own code */
+    uintptr_t self;   /* an address in our own code */
+    uintptr_t loader; /* bias of the loader's own image */
 };
 
 /* Calls `work` with all images, under the loader's lock, in memory that is used again with each

@@ -59,8 +59,8 @@ static bool has_room(void **memory, size_t count, size_t *room, size_t size)
     if (count < *room)
         return true;
     const size_t more = *room ? *room * 2 : 4096 / size + 1;
-    void *grown = mmap(NULL, more * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                       0);
+    void *grown =
+        mmap(NULL, more * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (grown == MAP_FAILED)
         return false;
     if (*memory) {
@@ -74,8 +74,8 @@ static bool has_room(void **memory, size_t count, size_t *room, size_t size)
 
 struct pointers *pointers_create(const struct pointers_owner *owner)
 {
-    struct pointers *pointers = mmap(NULL, sizeof *pointers, PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct pointers *pointers =
+        mmap(NULL, sizeof *pointers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pointers == MAP_FAILED)
         return NULL;
     pointers->owner = *owner;
@@ -229,8 +229,7 @@ static void look_at(void *context, const struct got_relocation *relocation)
     const char *text = got_string(pass->image, symbol.st_name);
     for (int i = got_names_next(names, text, -1); i >= 0; i = got_names_next(names, text, i)) {
         const char *wanted = names->name[i].version;
-        const char *version =
-            wanted ? got_wanted_version(pass->image, relocation->symbol) : NULL;
+        const char *version = wanted ? got_wanted_version(pass->image, relocation->symbol) : NULL;
         if (wanted && (!version || strcmp(version, wanted) != 0))
             continue;
         replace(pass, relocation, &symbol, (uint32_t)i);
@@ -262,8 +261,8 @@ static size_t see(struct pointers *pointers, const struct got_image *image)
             !has_room((void **)&pointers->seen, at, &pointers->seen_room, sizeof *pointers->seen))
             return SIZE_MAX;
         pointers->seen_count += at == pointers->seen_count;
-        pointers->seen[at] = (struct seen){
-            .map = image->map, .bias = image->bias, .dynamic = image->map->l_ld};
+        pointers->seen[at] =
+            (struct seen){.map = image->map, .bias = image->bias, .dynamic = image->map->l_ld};
     }
     pointers->seen[at].there = true;
     return at;

@@ -12,8 +12,8 @@
 enum { GOT_NAMES_MOST = 264, GOT_NAMES_CELLS = 1024 };
 
 struct got_name {
-    const char *text; /* not terminated: see length */
-    size_t length;    /* before the "@" */
+    const char *text;    /* not terminated: see length */
+    size_t length;       /* before the "@" */
     const char *version; /* NULL: any */
 };
 

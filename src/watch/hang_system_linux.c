@@ -21,6 +21,10 @@ static fw_error sample(void *context, fw_thread_id id, struct fw_stack *stack)
     const fw_error asleep = asleep_capture(id, stack, &status);
     if (asleep == FW_OK || asleep == FW_ERR_NOT_FOUND)
         return asleep;
+    /* After setuid() the kernel may keep to itself where the thread sleeps: a hang without a stack
+     * is better than a sleep that ends early. */
+    if (asleep == FW_ERR_PERMISSION && tasks_status(id, &status) == FW_OK && status.state != 'R')
+        return asleep;
     struct fw_thread thread = {.stack = *stack};
     const struct fw_threads_options options = {.size = sizeof options,
                                                .frames = stack->capacity,

@@ -2,6 +2,7 @@
 #ifndef WATCH_THUNK_ASM_H
 #define WATCH_THUNK_ASM_H
 
+/* clang-format off */
 #if defined(__APPLE__)
 #define SYMBOL(name)   _##name
 #define LOCAL(name)    L##name
@@ -17,5 +18,7 @@
 #define FUNCTION(name) .globl name; .type name, %function
 #define SIZE(name)     .size name, . - name
 #endif
+
+/* clang-format on */
 
 #endif

@@ -50,7 +50,7 @@ struct calls_saved {
     uintptr_t above[];
 };
 #elif defined(__aarch64__)
-struct calls_saved { /* registers have 64 bits where pointers have 32, too */
+struct calls_saved {   /* registers have 64 bits where pointers have 32, too */
     uint64_t kept[10]; /* x19 .. x28 */
     uint64_t fp, return_address;
     uint64_t argument[8]; /* x0 .. x7 */

@@ -130,4 +130,7 @@ fi
 
 if [ -x "$prefix/bin/framewalk" ]; then
     "$prefix/bin/framewalk" --version
+    if [ -n "$(find "$prefix" -name libframewalk-agent.so)" ]; then # sanitizers cannot be preloaded
+        "$prefix/bin/framewalk" run -- "$cc" --version 2>&1 | grep 'ended with status 0'
+    fi
 fi

@@ -7,6 +7,7 @@ endforeach()
 fw_alloc_test(report_memory report/memory_test.c report/watch_reports.c report/support.c)
 target_link_libraries(test_report_memory PRIVATE framewalk_symbols_core)
 target_compile_definitions(test_report_memory PRIVATE FW_REPORT_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
+fw_symbols_test(perf_map report/perf_map_test.c)
 fw_symbols_test(report_forms report/forms_test.c report/watch_reports.c report/support.c)
 target_compile_definitions(test_report_forms PRIVATE FW_REPORT_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
 # What the forms are for: programs that open them, as far as they are here.

@@ -25,13 +25,40 @@
     } while (0)
 
 static const char *const names[] = {
-    "target_plain",       "target_doubles", "target_variadic",   "target_stack",
-    "target_long_double", "target_pair",    "target_large",      "target_calls_back",
-    "target_recursive",   "target_chosen",  "target_versioned",  "target_registers",
-    "memcpy",             "strlen",         "no_such_function",
+    "target_plain",
+    "target_doubles",
+    "target_variadic",
+    "target_stack",
+    "target_long_double",
+    "target_pair",
+    "target_large",
+    "target_calls_back",
+    "target_recursive",
+    "target_chosen",
+    "target_versioned",
+    "target_registers",
+    "memcpy",
+    "strlen",
+    "no_such_function",
 };
-enum { PLAIN, DOUBLES, VARIADIC, STACK, LONG_DOUBLE, PAIR, LARGE, CALLS_BACK, RECURSIVE, CHOSEN,
-       VERSIONED, REGISTERS, MEMCPY, STRLEN, NO_SUCH, NAMES };
+enum {
+    PLAIN,
+    DOUBLES,
+    VARIADIC,
+    STACK,
+    LONG_DOUBLE,
+    PAIR,
+    LARGE,
+    CALLS_BACK,
+    RECURSIVE,
+    CHOSEN,
+    VERSIONED,
+    REGISTERS,
+    MEMCPY,
+    STRLEN,
+    NO_SUCH,
+    NAMES
+};
 
 /* A pointer in constant data, and one in data. */
 static int (*const in_constant)(int) = target_plain;
@@ -205,9 +232,14 @@ int main(int argc, char **argv)
     fw_calls_stop(calls);
     char *after = file_maps();
     CHECK(strcmp(maps, after) == 0);
-    for (size_t i = 0; i < copy_count; i++)
-        CHECK(memcmp(read_memory(copies[i].at, copies[i].size), copies[i].bytes,
-                     copies[i].size) == 0);
+    free(maps);
+    free(after);
+    for (size_t i = 0; i < copy_count; i++) {
+        unsigned char *now = read_memory(copies[i].at, copies[i].size);
+        CHECK(memcmp(now, copies[i].bytes, copies[i].size) == 0);
+        free(now);
+        free(copies[i].bytes);
+    }
     call_all();
     for (int again = 0; again < 3; again++) { /* and from the beginning */
         calls = start();

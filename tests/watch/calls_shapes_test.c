@@ -160,13 +160,13 @@ static void test_recognised_stacks_are_the_ones_that_a_walk_finds(void **state)
 {
     static const char *const names[] = {"target_plain"};
     struct fw_calls *calls;
-    const struct fw_calls_options options = {
-        .size = sizeof options,
-        .names = names,
-        .count = 1,
-        .frames = FRAMES,
-        .walk = SHAPES_RECORDS ? FW_CALLS_FRAME_POINTERS : FW_CALLS_EXACT,
-        .memory = 64 << 20};
+    const struct fw_calls_options options = {.size = sizeof options,
+                                             .names = names,
+                                             .count = 1,
+                                             .frames = FRAMES,
+                                             .walk = SHAPES_RECORDS ? FW_CALLS_FRAME_POINTERS
+                                                                    : FW_CALLS_EXACT,
+                                             .memory = 64 << 20};
     pthread_t thread[THREADS];
     (void)state;
     assert_int_equal(fw_calls_start(&options, &calls), FW_OK);

@@ -79,8 +79,7 @@ static void test_wrong_options_are_refused(void **state)
 static void test_one_watch_at_a_time(void **state)
 {
     static const char *const names[] = {"open"};
-    const struct fw_calls_options options = {
-        .size = sizeof options, .names = names, .count = 1};
+    const struct fw_calls_options options = {.size = sizeof options, .names = names, .count = 1};
     struct fw_calls *first, *second;
     (void)state;
     assert_int_equal(fw_calls_start(&options, &first), FW_OK);
@@ -164,7 +163,7 @@ static void test_dlsym_gives_pointers_through_the_watch(void **state)
     assert_ptr_equal(plain, anywhere);
     assert_int_equal(plain(1), 2);
     assert_int_equal(old(1), 2);
-    assert_int_equal(before(1), 2); /* given out before: not seen */
+    assert_int_equal(before(1), 2);           /* given out before: not seen */
     assert_int_equal(target_versioned(1), 3); /* another version */
     assert_int_equal(api_of(calls, 0).calls, 1);
     assert_int_equal(api_of(calls, 1).calls, 1);
@@ -197,8 +196,8 @@ static void test_callers_of_other_images_are_counted_without_stack(void **state)
 {
     static const char *const callers[] = {"libcalls_plugin.so"};
     static const char *const names[] = {"target_plain"};
-    struct fw_calls *calls = start_with(
-        (struct fw_calls_options){.callers = callers, .caller_count = 1}, names, 1);
+    struct fw_calls *calls =
+        start_with((struct fw_calls_options){.callers = callers, .caller_count = 1}, names, 1);
     (void)state;
     void *plugin = open_plugin();
     int (*plugin_calls)(int) = (int (*)(int))dlsym(plugin, "plugin_calls");
@@ -221,7 +220,7 @@ static void test_callers_of_other_images_are_counted_without_stack(void **state)
     fw_calls_stop(calls);
 }
 
-static volatile int sink;
+static _Thread_local volatile int sink;
 
 static __attribute__((noinline)) void at_depth(int depth)
 {
@@ -422,6 +421,10 @@ static void test_functions_that_the_watch_itself_needs(void **state)
                                    "pthread_mutex_lock", "getpid", "sigaltstack", "nanosleep");
     pthread_t thread;
     (void)state;
+#if defined(__SANITIZE_THREAD__)
+    fw_calls_stop(calls);
+    skip(); /* its runtime calls them in threads that it does not know yet */
+#endif
     for (int i = 0; i < 11; i++) {
         assert_int_equal(pthread_create(&thread, NULL, call_often, NULL), 0);
         pthread_join(thread, NULL);
@@ -451,10 +454,13 @@ static void test_images_come_and_go_while_watches_do(void **state)
 {
     pthread_t thread[2];
     (void)state;
+#if defined(__SANITIZE_THREAD__)
+    skip(); /* the loader's own locks are not seen: its threads race with each other */
+#endif
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, open_and_close, thread), 0);
     for (int i = 0; i < 100; i++) {
-        struct fw_calls *calls = START("target_plain", "getppid", "malloc");
+        struct fw_calls *calls = START("target_plain", "getppid", "access");
         at_depth(1);
         fw_calls_refresh(calls);
         fw_calls_stop(calls);
@@ -482,8 +488,7 @@ static void test_reports_hold_what_is_new(void **state)
     assert_non_null(mkdtemp(folder));
     const struct fw_reports_options options = {.size = sizeof options, .folder = folder};
     assert_int_equal(fw_reports_open(&options, &reports, NULL), FW_OK);
-    struct fw_calls *calls =
-        start_with((struct fw_calls_options){.reports = reports}, names, 1);
+    struct fw_calls *calls = start_with((struct fw_calls_options){.reports = reports}, names, 1);
     assert_int_equal(fw_calls_write(calls), FW_OK);
     assert_int_equal(files_in(reports), 0); /* nothing was called */
     at_depth(3);

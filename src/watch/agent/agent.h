@@ -1,0 +1,101 @@
+/*
+ * The preload agent: what its files share. agent.c is the place to begin.
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include "framewalk/calls.h"
+#include "framewalk/hang.h"
+#include "report/fwr_write.h"
+#include "watch/agent/status.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define AGENT_EXPORT __attribute__((visibility("default")))
+/* Read before every wait of every thread: one instruction. */
+#define AGENT_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
+
+enum {
+    AGENT_SETTINGS = 16384, /* bytes of FRAMEWALK_AGENT */
+    AGENT_WRITE_SECONDS = 2 /* what a program that is killed loses of its calls */
+};
+
+/* ---- settings.c: FRAMEWALK_AGENT, and the environment that the program and its children see ----
+ */
+
+struct agent_settings {
+    bool present;       /* `framewalk run` started this process, or one that was followed here */
+    const char *out;    /* folder of reports */
+    const char *status; /* folder of status files */
+    uint32_t hang_ms, severe_ms;
+    bool any_wait;     /* every wait is idle */
+    bool from_start;   /* the time before the first wait is a turn, too */
+    bool follow;       /* children are watched like this one */
+    bool no_scripts;   /* do not ask interpreters where they are */
+    bool keep_starved; /* report also turns that waited for a processor */
+    bool app_callers;  /* count only calls by the program's own image */
+    const char *calls[FW_CALLS_NAMES];
+    size_t call_count;
+};
+extern struct agent_settings agent_settings;
+
+/* Reads the settings, and takes agent and settings out of the environment unless children are to be
+ * followed. In the constructor. */
+void settings_read(void);
+/* `environment` with the agent in it. `room` pointers and `text` bytes are the caller's; NULL: it
+ * is in there, or does not fit. Safe between vfork() and execve(). */
+enum { SETTINGS_POINTERS = 4096, SETTINGS_TEXT = 8192 };
+char **settings_environment(char *const *environment, char **pointers, char *text);
+/* What `framewalk run` added to NODE_OPTIONS for this process goes, before it has children. */
+void settings_forget_options(void);
+
+/* ---- agent.c: life ---- */
+
+enum agent_stage { AGENT_OFF, AGENT_LOADED_ONLY, AGENT_STARTED, AGENT_READY, AGENT_DONE };
+
+struct agent {
+    _Atomic int stage;  /* enum agent_stage */
+    _Atomic(pid_t) pid; /* the process that is watched: others share our memory after vfork */
+    pid_t thread;       /* its watched thread */
+    _Atomic(struct fw_hang_watch *) watch;
+    struct fw_hang_monitor *monitor;
+    struct fw_calls *calls;
+    struct fw_reports *reports;
+    struct status *status; /* NULL: none could be made */
+};
+extern struct agent agent;
+
+/* The calling thread is the watched one, and the agent is on. */
+extern AGENT_THREAD bool agent_here;
+
+/* Starts watching, from the watched thread, when that can be done where it is now. */
+void agent_start(void);
+/* Does the caller run in a signal handler, or somewhere where that cannot be told? */
+bool agent_in_handler(void);
+/* All that is known goes to disk; and the monitor ends, when `last`. Waits at most two seconds.
+ * Async-signal-safe. Nothing in processes that are not watched. */
+void agent_write(bool last);
+
+/* ---- status.c: what `framewalk run` is told ---- */
+
+/* NULL when it cannot be had. With all signals blocked: a limit of file size is an error then, not
+ * a signal. */
+struct status *status_make(void);
+void status_failure(const char *what, const char *why);
+/* What call watch and hang monitor know now. */
+void status_calls(void);
+void status_hangs(void);
+
+/* ---- python.c: where a Python program is ---- */
+
+/* Looks for CPython in the process. From the agent's thread. */
+void python_find(void);
+/* From the watched thread, until it returns true. */
+bool python_meet(void);
+/* Adds the Python stack of the watched thread to a hang's report. From the monitor's thread. */
+void python_annotate(void *context, struct fwr_writer *writer, uint64_t thread, uint64_t at_ns);
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * The next program of a process that is watched: exec in the watched process itself (a script that
+ * ends in `exec program`), and with --follow all children's programs.
+ *
+ * The agent took itself out of the environment (settings.c), or the program made one of its own;
+ * here it is put into the one that the next program gets. All of it stands on the stack: between
+ * vfork() and exec the memory is the parent's. posix_spawn of a child that is not followed,
+ * system() and popen() need nothing: they inherit a clean environment. With --follow these two
+ * inherit the agent unless the program cleared its environment.
+ */
+#include "watch/agent/agent.h"
+
+#include <alloca.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_watched_process(void)
+{
+    return agent_settings.present && getpid() == atomic_load(&agent.pid);
+}
+
+/* Is the program that this process becomes to be watched? Then what is known is written before: the
+ * threads end with the old program. */
+static bool wants_agent(void)
+{
+    bool watched = is_watched_process();
+    if (watched)
+        agent_write(false);
+    return watched || (agent_settings.present && agent_settings.follow);
+}
+
+/* Rests on the caller's stack frame. */
+#define ENTERED(environment)                                                                       \
+    settings_environment(environment, alloca(SETTINGS_POINTERS * sizeof(char *)),                  \
+                         alloca(SETTINGS_TEXT))
+
+typedef int execve_call(const char *, char *const *, char *const *);
+typedef int fexecve_call(int, char *const *, char *const *);
+typedef int spawn_call(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                       const posix_spawnattr_t *, char *const *, char *const *);
+
+/* Looked up in the constructor: nothing may be between vfork() and exec. */
+static execve_call *next_execve, *next_execvpe;
+static fexecve_call *next_fexecve;
+static spawn_call *next_spawn, *next_spawnp;
+
+__attribute__((constructor)) static void find_originals(void)
+{
+    next_execve = (execve_call *)dlsym(RTLD_NEXT, "execve");
+    next_execvpe = (execve_call *)dlsym(RTLD_NEXT, "execvpe");
+    next_fexecve = (fexecve_call *)dlsym(RTLD_NEXT, "fexecve");
+    next_spawn = (spawn_call *)dlsym(RTLD_NEXT, "posix_spawn");
+    next_spawnp = (spawn_call *)dlsym(RTLD_NEXT, "posix_spawnp");
+}
+
+static int run(execve_call **next, const char *path, char *const *arguments,
+               char *const *environment)
+{
+    if (!*next)
+        find_originals();
+    char **entered = wants_agent() ? ENTERED(environment) : NULL;
+    return (*next)(path, arguments, entered ? entered : environment);
+}
+
+AGENT_EXPORT int execve(const char *path, char *const *arguments, char *const *environment)
+{
+    return run(&next_execve, path, arguments, environment);
+}
+
+AGENT_EXPORT int execvpe(const char *file, char *const *arguments, char *const *environment)
+{
+    return run(&next_execvpe, file, arguments, environment);
+}
+
+AGENT_EXPORT int execv(const char *path, char *const *arguments)
+{
+    return run(&next_execve, path, arguments, environ);
+}
+
+AGENT_EXPORT int execvp(const char *file, char *const *arguments)
+{
+    return run(&next_execvpe, file, arguments, environ);
+}
+
+AGENT_EXPORT int fexecve(int fd, char *const *arguments, char *const *environment)
+{
+    if (!next_fexecve)
+        find_originals();
+    char **entered = wants_agent() ? ENTERED(environment) : NULL;
+    return next_fexecve(fd, arguments, entered ? entered : environment);
+}
+
+/* The variadic ones: their arguments as an array on the stack. */
+#define COLLECT(first, list, size)                                                                 \
+    size_t size = 1;                                                                               \
+    va_list list;                                                                                  \
+    va_start(list, first);                                                                         \
+    while (va_arg(list, char *))                                                                   \
+        size++;                                                                                    \
+    va_end(list);                                                                                  \
+    char **arguments = alloca((size + 1) * sizeof *arguments);                                     \
+    va_start(list, first);                                                                         \
+    arguments[0] = (char *)first;                                                                  \
+    for (size_t i = 1; i <= size; i++)                                                             \
+        arguments[i] = va_arg(list, char *);
+
+AGENT_EXPORT int execl(const char *path, const char *first, ...)
+{
+    COLLECT(first, list, size)
+    va_end(list);
+    return execv(path, arguments);
+}
+
+AGENT_EXPORT int execlp(const char *file, const char *first, ...)
+{
+    COLLECT(first, list, size)
+    va_end(list);
+    return execvp(file, arguments);
+}
+
+AGENT_EXPORT int execle(const char *path, const char *first, ...)
+{
+    COLLECT(first, list, size)
+    char *const *environment = va_arg(list, char *const *);
+    va_end(list);
+    return execve(path, arguments, environment);
+}
+
+static int spawn(spawn_call **next, pid_t *pid, const char *path,
+                 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+                 char *const *arguments, char *const *environment)
+{
+    if (!*next)
+        find_originals();
+    bool follows = agent_settings.present && agent_settings.follow;
+    char **entered = follows ? ENTERED(environment ? environment : environ) : NULL;
+    return (*next)(pid, path, actions, attributes, arguments, entered ? entered : environment);
+}
+
+AGENT_EXPORT int posix_spawn(pid_t *pid, const char *path,
+                             const posix_spawn_file_actions_t *actions,
+                             const posix_spawnattr_t *attributes, char *const *arguments,
+                             char *const *environment)
+{
+    return spawn(&next_spawn, pid, path, actions, attributes, arguments, environment);
+}
+
+AGENT_EXPORT int posix_spawnp(pid_t *pid, const char *file,
+                              const posix_spawn_file_actions_t *actions,
+                              const posix_spawnattr_t *attributes, char *const *arguments,
+                              char *const *environment)
+{
+    return spawn(&next_spawnp, pid, file, actions, attributes, arguments, environment);
+}

@@ -1,0 +1,67 @@
+/*
+ * What the agent tells `framewalk run` besides reports: a small file, PID.status, that both map.
+ *
+ * Written by plain stores into shared memory: it is as it was last, however the process ended, and
+ * no descriptor stays open that a program could close. Its blocks exist before it is mapped (a full
+ * disk cannot fault). Whoever reads it trusts nothing in it: the program could have written it.
+ */
+#ifndef AGENT_STATUS_H
+#define AGENT_STATUS_H
+
+#include "framewalk/calls.h"
+#include "framewalk/hang.h"
+
+enum {
+    STATUS_MAGIC = 0x31535746, /* "FWS1" */
+    STATUS_PROGRAM = 256,
+    STATUS_FAILURE = 192,
+    STATUS_API_NAME = 64,
+    STATUS_VETOES = 8,
+};
+
+enum status_state {
+    STATUS_LOADED = 1, /* the agent is in the program, and no wait has come */
+    STATUS_WATCHING,   /* the monitor runs */
+    STATUS_FAILED,     /* it could not be started: `failure` */
+    STATUS_ENDED,      /* the program ended in order, and all was written */
+};
+
+struct status_api { /* struct fw_calls_api */
+    char name[STATUS_API_NAME];
+    uint64_t calls, counted;
+    uint32_t pointers, inside;
+    uint8_t found, refused, reserved[6];
+};
+
+struct status_hangs { /* of struct fw_hang_totals */
+    uint64_t hangs, severe, hang_ns, longest_ns, annealed, capped, samples;
+    uint64_t vetoed[STATUS_VETOES]; /* by enum fw_hang_veto */
+};
+
+struct status {
+    uint32_t magic; /* STATUS_MAGIC, last written */
+    uint32_t size;  /* sizeof(struct status) */
+    uint32_t pid, parent;
+    uint32_t state;   /* enum status_state */
+    uint32_t settled; /* a loop was recognised */
+    uint64_t started_ms;
+    uint64_t idle_waits;   /* of the loop */
+    uint64_t turns;        /* the loop came round without waiting */
+    uint64_t inside_waits; /* waits inside a turn */
+    char program[STATUS_PROGRAM];
+    char failure[STATUS_FAILURE];
+    struct status_hangs hangs; /* as of the last hang, or the end */
+    uint32_t api_count;
+    uint32_t forks; /* children made by fork() */
+    struct status_api apis[FW_CALLS_NAMES];
+};
+
+/* A 32-bit agent writes it, and the 64-bit command reads it. */
+_Static_assert(sizeof(struct status) == 24 + 4 * 8 + STATUS_PROGRAM + STATUS_FAILURE +
+                                            sizeof(struct status_hangs) + 8 +
+                                            FW_CALLS_NAMES * sizeof(struct status_api),
+               "no padding");
+_Static_assert(sizeof(struct status_api) == 96 && sizeof(struct status_hangs) == 120, "no padding");
+_Static_assert((int)FW_HANG_VETOES <= (int)STATUS_VETOES, "room for all");
+
+#endif

@@ -1,0 +1,46 @@
+"""An asyncio server that hangs in known places: one handler sleeps, the other computes."""
+import asyncio
+import time
+
+
+def compute(seconds):
+    end = time.monotonic() + seconds
+    number = 0
+    while time.monotonic() < end:
+        number += 1
+    return number
+
+
+def read_slowly():
+    with open("/etc/hostname") as file:
+        file.read()
+    time.sleep(0.4)  # line: sleep
+
+
+async def handle(reader, writer):
+    for _ in range(2):
+        request = await reader.readline()
+        if request == b"sleep\n":
+            read_slowly()
+        else:
+            compute(0.5)  # line: compute
+        writer.write(b"done\n")
+        await writer.drain()
+    writer.close()
+
+
+async def main():
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+    for request in (b"sleep\n", b"compute\n"):
+        writer.write(request)
+        await reader.readline()
+        for _ in range(10):
+            await asyncio.sleep(0.01)
+    server.close()
+
+
+asyncio.run(main())

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""An asyncio server: both handlers by their Python lines, and the calls of its file."""
+import os
+import subprocess
+import sys
+
+from run_support import Run, line_of, need, skip
+
+
+def main():
+    command, source = sys.argv[1:3]
+    interpreter = "/usr/bin/python3"
+    if not os.path.exists(interpreter):
+        need("python3")
+        interpreter = "python3"
+    probe = "import ctypes; ctypes.CDLL(None)._Py_DumpTraceback"
+    if subprocess.run([interpreter, "-c", probe], capture_output=True).returncode:
+        skip("this Python does not export _Py_DumpTraceback")
+    run = Run(command, ["--starved", "--calls", "@files,connect"], [interpreter, source])
+    run.ended(0)
+    run.has(r"^2 hangs of 250 ms or more")
+    run.has(rf"^ +\d\. 4\d\d ms .*read_slowly  server\.py:{line_of(source, 'line: sleep')}")
+    run.has(r"^ +\d\. 5\d\d ms .*compute  server\.py:\d+")
+    run.has(rf"handle  server\.py:{line_of(source, 'line: compute')}")
+    run.has(r"^ +\d+  open64$")
+    run.has(r"^ +\d+  connect$")
+
+    native = Run(command, ["--starved", "--no-script-names"], [interpreter, source])
+    native.has(r"^2 hangs of 250 ms or more")
+    native.has_not(r"server\.py:")
+    native.has(r"clock_nanosleep")
+
+
+main()

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""What cannot be watched is said before it is started, with the exit codes of shells."""
+import os
+import shutil
+import subprocess
+import sys
+
+from run_support import Run, check, scratch
+
+SOURCE = "int main(void) { return 0; }\n"
+
+
+def build(compiler, folder, name, *flags):
+    source = os.path.join(folder, "main.c")
+    with open(source, "w") as file:
+        file.write(SOURCE)
+    path = os.path.join(folder, name)
+    done = subprocess.run([*compiler, source, "-o", path, *flags], stderr=subprocess.DEVNULL)
+    return path if done.returncode == 0 else None
+
+
+def refused(command, program, code, words):
+    run = Run(command, [], [program])
+    run.ended(code)
+    run.has(words)
+    run.has_not("ended with status")
+
+
+def main():
+    command, compiler = sys.argv[1:3]
+    with scratch() as folder:
+        os.chmod(folder, 0o755)
+        plain = build([compiler], folder, "plain")
+        Run(command, [], [plain]).ended(0)
+
+        static = build([compiler], folder, "static", "-static")
+        if static:
+            refused(command, static, 1, "linked statically")
+        if shutil.which("musl-gcc"):
+            musl = build(["musl-gcc"], folder, "musl")
+            refused(command, musl, 1, "linked with musl")
+        narrow = build([compiler], folder, "narrow", "-m32")
+        if narrow:
+            refused(command, narrow, 1, "32-bit program")
+
+        refused(command, "no-such-program", 127, "cannot run 'no-such-program'")
+        refused(command, folder + "/nothing", 127, "No such file")
+        refused(command, folder, 126, "directory")
+        text = os.path.join(folder, "text")
+        with open(text, "w") as file:
+            file.write("no program\n")
+        refused(command, text, 126, "Permission denied")
+
+        script = os.path.join(folder, "script")
+        with open(script, "w") as file:
+            file.write(f"#!/usr/bin/env {plain}\n")
+        os.chmod(script, 0o755)
+        Run(command, [], [script]).ended(0)
+        if static:
+            with open(script, "w") as file:
+                file.write(f"#! {static} -x\n")
+            refused(command, script, 1, "linked statically")
+
+        if os.geteuid() == 0:
+            gains = build([compiler], folder, "gains")
+            os.chown(gains, 65534, 65534)
+            os.chmod(gains, 0o6755)
+            refused(command, gains, 1, "set-user-id")
+
+        for arguments in (["--hang", "10"], ["--calls", "@nothing"], ["--nonsense"], ["--idle", "x"],
+                          ["--app-only"], ["--key-file", "x"]):
+            run = Run(command, arguments, [plain])
+            check(run.code == 2, f"{arguments} is refused", run.text)
+
+
+main()
