@@ -6,7 +6,7 @@ import sys
 
 from run_support import ENVIRONMENT, Run, check, compile_c, line_of, scratch
 
-HANG = r"^ +1\. 4\d\d ms .*hang_here  loops\.c:%d"
+HANG = r"^ +1\. .*hang_here  loops\.c:%d"
 
 
 def hangs_once(command, program, source, modes):
@@ -56,7 +56,7 @@ def main():
         killed.ended(137)
         killed.has(r"ended by signal 9")
         killed.has(r"fatal: the process ended during it")
-        killed.has(r"^ +1\. (6|7|8)\d\d ms .*odd  loops\.c")
+        killed.has(r"^ +1\. .*odd  loops\.c")
 
         forks = Run(command, [], [program, "fork"])
         forks.has_not("hang_here")
