@@ -62,6 +62,7 @@ Pod::Spec.new do |s|
     'src/os/darwin/writable.c',
     'src/os/self_stack.c',
     'src/report/fwr_record.c',
+    'src/report/fwr_scripts.c',
     'src/report/fwr_survey.c',
     'src/report/fwr_text.c',
     'src/report/fwr_tree.c',

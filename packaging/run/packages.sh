@@ -2,13 +2,11 @@
 # shellcheck shell=sh
 
 packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config"
-packages_tool="libcurl4-openssl-dev libdeflate-dev liblzma-dev libzstd-dev libjansson-dev"
-packages_test="libcmocka-dev zlib1g-dev libglib2.0-dev libuv1-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils python3 procps util-linux"
-packages_test="libcmocka-dev zlib1g-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils python3 procps util-linux
-    protobuf-compiler python3-protobuf" # they decode our reports by docs/framewalk-report.proto
 packages_tool="libcurl4-openssl-dev zlib1g-dev libdeflate-dev liblzma-dev libzstd-dev libjansson-dev"
-packages_test="libcmocka-dev zlib1g-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils python3 openssl procps util-linux
-    libgtk-3-dev xvfb nodejs nginx-light nginx-dev" # the last line: programs for framewalk run to watch
+# The second line decodes our reports by docs/framewalk-report.proto; the third are loops, and programs to watch.
+packages_test="libcmocka-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils openssl procps util-linux
+    protobuf-compiler python3 python3-protobuf
+    libglib2.0-dev libuv1-dev libgtk-3-dev xvfb nodejs nginx-light nginx-dev"
 packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
     gcc-12-multilib qemu-user" # gcc-multilib itself conflicts with the cross compilers
 packages_bench="libunwind-dev libabsl-dev elfutils gdb curl"

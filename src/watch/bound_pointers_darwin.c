@@ -53,6 +53,7 @@ enum {
 
 struct target {
     uintptr_t address; /* plain */
+    uint64_t base;     /* of its image */
     uint32_t name;
 };
 
@@ -128,15 +129,43 @@ static uint32_t name_of_address(const struct pointers *p, uintptr_t address)
     return NONE;
 }
 
-static void note_target(struct pointers *p, uintptr_t address, uint32_t name)
+/* The header of the image that has the code; 0 when none has. */
+static uint64_t base_of(uintptr_t address)
 {
-    if (p->target_count == TARGETS || name_of_address(p, address) != NONE)
-        return;
-    uint32_t at = hash_word(address);
+    struct found_image image;
+    char path[1];
+    return image_list_find(address, &image, path, sizeof path) ? image.base : 0;
+}
+
+static void add_target(struct pointers *p, const struct target *target)
+{
+    uint32_t at = hash_word(target->address);
     while (p->by_address[at])
         at = next_slot(at);
-    p->targets[p->target_count++] = (struct target){address, name};
+    p->targets[p->target_count++] = *target;
     p->by_address[at] = (uint16_t)p->target_count;
+}
+
+static void note_target(struct pointers *p, uintptr_t address, uint32_t name)
+{
+    if (p->target_count < TARGETS && name_of_address(p, address) == NONE)
+        add_target(p, &(struct target){address, base_of(address), name});
+}
+
+/* Forgets functions whose images are gone: not there, or another one is, which may be the one that
+ * is just being `added`. */
+static void forget_gone(struct pointers *p, uint64_t added)
+{
+    const size_t count = p->target_count;
+    p->target_count = 0;
+    memset(p->by_address, 0, sizeof p->by_address);
+    for (size_t i = 0; i < count; i++) {
+        const struct target target = p->targets[i];
+        if (target.base && target.base != added && base_of(target.address) == target.base)
+            add_target(p, &target);
+        else if (p->first[target.name] == target.address)
+            p->first[target.name] = 0;
+    }
 }
 
 /* Signatures. */
@@ -295,7 +324,8 @@ static void scan_image(struct pointers *pointers, enum work work, uintptr_t head
     writable_close(&scan.memory);
 }
 
-/* Functions that were not there before. Asks dyld: not while the list is held. */
+/* Functions that were not there before. Asks dyld: not while the list is held by a thread that does
+ * not have dyld's lock. */
 static void look_up(struct pointers *p)
 {
     for (uint32_t i = 0; i < p->owner.count; i++) {
@@ -345,7 +375,9 @@ static void note_found(struct pointers *p)
 /* dyld's lock is ours here, so it may be asked. Classes of the image are not there yet. */
 static void image_added(uintptr_t header)
 {
+    forget_gone(current, header);
     look_up(current);
+    dlerror(); /* whoever opens the image shall not find there what we did not find */
     note_found(current);
     scan_image(current, LEAD, header);
 }
@@ -366,19 +398,25 @@ struct pointers *pointers_create(const struct pointers_owner *owner)
 
 void pointers_refresh(struct pointers *p)
 {
+    image_list_hold();
+    forget_gone(p, 0);
+    image_list_let_go();
     look_up(p);
     objc_find_runtime(&p->objc, p->dlsym);
+    dlerror(); /* as above */
     for (uint32_t i = 0; i < p->owner.count; i++)
         if (!p->methods[i] && objc_method_is(p->owner.names[i]))
             p->methods[i] = objc_find_method(&p->objc, p->owner.names[i]);
     image_list_hold();
     note_found(p);
     current = p;
+    image_list_let_go();
+    image_list_on_add(image_added); /* first: none comes unnoticed between the two */
+    image_list_hold();
     scan_all(p, LEAD);
     for (uint32_t i = 0; i < p->owner.count; i++)
         lead_method(p, i);
     image_list_let_go();
-    image_list_on_add(image_added);
 }
 
 void pointers_restore(struct pointers *p)
@@ -403,11 +441,11 @@ static void count_all(struct pointers *p)
     }
     scan_all(p, COUNT);
     for (size_t i = 0; i < p->target_count; i++) {
-        struct found_image image;
-        char path[1];
         struct pointers_count *c = &p->counts[p->targets[i].name];
+        if (base_of(p->targets[i].address) != p->targets[i].base)
+            continue;
         c->found = true;
-        c->inside += image_list_find(p->targets[i].address, &image, path, sizeof path);
+        c->inside++;
     }
     for (uint32_t i = 0; i < p->owner.count; i++)
         if (p->methods[i] &&

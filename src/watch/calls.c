@@ -11,9 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/self.h"
 #include "framewalk/capture.h"
 #include "watch/calls_busy.h"
+#if CALLS_HOT
+#include "watch/got_images.h"
+#endif
 
 enum { FRAMES = 48, MEMORY = 1 << 20, LEAST_MEMORY = 16 * 1024, DRAIN_MS = 1000 };
 
@@ -75,9 +77,9 @@ static bool thunk_serves(const struct calls_thunk *thunk, uint32_t name, uint32_
 {
     const uint32_t now = atomic_load_explicit(&thunk->name, memory_order_relaxed);
     const uint32_t by = atomic_load_explicit(&thunk->loader, memory_order_relaxed);
-    return thunk->target == 0 ||
-           (thunk->target == target &&
-            ((now == name && by == loader) || (now == CALLS_NO_NAME && by == CALLS_NO_LOADER)));
+    const uintptr_t to = atomic_load_explicit(&thunk->target, memory_order_relaxed);
+    return to == 0 || (to == target && ((now == name && by == loader) ||
+                                        (now == CALLS_NO_NAME && by == CALLS_NO_LOADER)));
 }
 
 uintptr_t calls_lead(void *context, uint32_t name, uintptr_t target)
@@ -90,7 +92,7 @@ uintptr_t calls_lead(void *context, uint32_t name, uintptr_t target)
         struct calls_thunk *thunk = &calls_thunks[at % CALLS_THUNKS];
         if (!thunk_serves(thunk, noted, loader, target))
             continue;
-        thunk->target = target;
+        atomic_store_explicit(&thunk->target, target, memory_order_relaxed);
         atomic_store_explicit(&thunk->loader, loader, memory_order_relaxed);
         atomic_store_explicit(&thunk->name, noted, memory_order_release);
         return calls_thunk_address(at % CALLS_THUNKS);
@@ -260,26 +262,43 @@ static void forget_sites(struct fw_calls *calls)
     }
 }
 
+#if CALLS_HOT
 static bool is_in_image(void *context, uint64_t address)
 {
-    struct self_images *images = context;
-    return self_images_find(images, address - 1) != NULL;
+    return got_image_of_code(context, (uintptr_t)address - 1) != NULL;
 }
+
+static void forget_recipes(void *context, const struct got_images *images)
+{
+    struct fw_calls *calls = context;
+    calls_table_forget(&calls->table, is_in_image, (void *)(uintptr_t)images);
+}
+
+/* Under the loader's lock: other images may be unloaded meanwhile. */
+static void forget_stacks(struct fw_calls *calls)
+{
+    struct got_images images = {0};
+    got_images_visit(&images, forget_recipes, calls);
+    got_images_free(&images);
+}
+#else
+static void forget_stacks(struct fw_calls *calls)
+{
+    (void)calls; /* there are no recipes */
+}
+#endif
 
 /* With the lock held. */
 static void look_again(bool gone)
 {
     struct fw_calls *calls = atomic_load(&calls_current);
-    struct self_images images;
     if (!calls)
         return;
     pointers_refresh(calls->pointers);
     if (!gone)
         return;
     forget_sites(calls);
-    self_images_begin(&images);
-    calls_table_forget(&calls->table, is_in_image, &images);
-    self_images_end(&images);
+    forget_stacks(calls);
 }
 
 void calls_images_changed(void)

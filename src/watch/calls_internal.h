@@ -37,9 +37,9 @@ enum calls_loader {
 };
 
 struct calls_thunk {
-    uintptr_t target;        /* 0: free */
-    _Atomic uint32_t name;   /* of the running watch; CALLS_NO_NAME: it only passes on */
-    _Atomic uint32_t loader; /* enum calls_loader */
+    _Atomic uintptr_t target; /* 0: free */
+    _Atomic uint32_t name;    /* of the running watch; CALLS_NO_NAME: it only passes on */
+    _Atomic uint32_t loader;  /* enum calls_loader */
 };
 extern struct calls_thunk calls_thunks[CALLS_THUNKS] __attribute__((visibility("hidden")));
 

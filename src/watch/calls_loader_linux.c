@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <string.h>
 
@@ -169,13 +170,16 @@ uintptr_t calls_loader_call(enum calls_loader what, struct calls_saved *saved, u
     case CALLS_DLVSYM: done = find_symbol(saved, target, true, &result); break;
     case CALLS_DLCLOSE:
         result = (void *)(intptr_t)((int (*)(void *))target)((void *)calls_argument(saved, 0));
-        calls_images_gone();
         done = true;
         break;
     default: break;
     }
-    if (what == CALLS_DLOPEN || what == CALLS_DLMOPEN || !done)
+    const int error = errno; /* as the function left it */
+    if (what == CALLS_DLCLOSE)
+        calls_images_gone();
+    else if (what == CALLS_DLOPEN || what == CALLS_DLMOPEN || !done)
         calls_images_changed();
+    errno = error;
     if (!done)
         return target;
     calls_return(saved, (uintptr_t)result);

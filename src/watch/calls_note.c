@@ -222,14 +222,15 @@ static inline void count_out(struct place *place)
 uintptr_t calls_note(uint32_t number, uintptr_t sp, uintptr_t fp, uintptr_t return_address)
 {
     struct calls_thunk *thunk = &calls_thunks[number];
+    const uintptr_t target = atomic_load_explicit(&thunk->target, memory_order_relaxed);
     const uint32_t name = atomic_load_explicit(&thunk->name, memory_order_relaxed);
     if (atomic_load_explicit(&thunk->loader, memory_order_relaxed) != CALLS_NO_LOADER)
-        return has_own() ? 0 : thunk->target;
+        return has_own() ? 0 : target;
     if (name == CALLS_NO_NAME)
-        return thunk->target;
+        return target;
     if (!has_own()) {
         calls_count_nested(name);
-        return thunk->target;
+        return target;
     }
     struct place *place = own.place;
     if (!place || sp - own.lo >= own.hi - own.lo)
@@ -238,7 +239,7 @@ uintptr_t calls_note(uint32_t number, uintptr_t sp, uintptr_t fp, uintptr_t retu
     struct fw_calls *calls = atomic_load_explicit(&calls_current, memory_order_acquire);
     const bool done = !calls || count_known(calls, name, sp, fp, return_address);
     count_out(place);
-    return done ? thunk->target : 0;
+    return done ? target : 0;
 }
 
 static bool has_ended(const struct place *place, int32_t thread, int32_t pid)

@@ -154,7 +154,8 @@ uintptr_t calls_slow(struct calls_saved *saved)
             calls_count(calls, name, saved);
         atomic_fetch_sub(&inside, 1);
     }
-    return loader ? calls_loader_call(loader, saved, thunk->target) : thunk->target;
+    const uintptr_t target = atomic_load_explicit(&thunk->target, memory_order_relaxed);
+    return loader ? calls_loader_call(loader, saved, target) : target;
 }
 
 bool calls_slow_drain(unsigned ms)

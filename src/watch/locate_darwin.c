@@ -42,6 +42,7 @@ bool watch_locate(void *context, uint64_t address, struct fwr_image *image)
         .id_size = found.has_uuid ? sizeof found.uuid : 0,
         .path = locate->path,
         .arch = arch_name(found.cpu_type, found.cpu_subtype),
+        .from_header = true,
     };
     return true;
 }

@@ -24,6 +24,7 @@ for header in include/framewalk/*.h; do
         echo "$name: neither does framewalk.h include it nor does the module map leave it out"
         exit 1
     fi
+    case $name in hang_glib.h | hang_uv.h) continue ;; esac # wants the headers of its loop
     for language in c objective-c c++; do
         # shellcheck disable=SC2086
         "$clang" $flags -Wno-pragma-once-outside-header -x "$language" "$header"

@@ -37,7 +37,8 @@ if(FW_MACHHOST)
   add_library(model_core_foundation SHARED machhost/models/core_foundation.c)
   target_compile_options(model_core_foundation PRIVATE -fvisibility=default -fno-omit-frame-pointer)
   fw_test(run_loop_darwin watch/run_loop_darwin_test.c)
-  target_compile_definitions(test_run_loop_darwin PRIVATE MODEL="$<TARGET_FILE:model_core_foundation>")
+  target_compile_definitions(test_run_loop_darwin PRIVATE MODEL="$<TARGET_FILE:model_core_foundation>"
+    REPORTS="${CMAKE_CURRENT_BINARY_DIR}/run_loop_reports")
   add_dependencies(test_run_loop_darwin model_core_foundation)
 
   # Classes that clang compiles, with a model of the Objective-C runtime.

@@ -232,9 +232,14 @@ int main(int argc, char **argv)
     fw_calls_stop(calls);
     char *after = file_maps();
     CHECK(strcmp(maps, after) == 0);
-    for (size_t i = 0; i < copy_count; i++)
-        CHECK(memcmp(read_memory(copies[i].at, copies[i].size), copies[i].bytes, copies[i].size) ==
-              0);
+    free(maps);
+    free(after);
+    for (size_t i = 0; i < copy_count; i++) {
+        unsigned char *now = read_memory(copies[i].at, copies[i].size);
+        CHECK(memcmp(now, copies[i].bytes, copies[i].size) == 0);
+        free(now);
+        free(copies[i].bytes);
+    }
     call_all();
     for (int again = 0; again < 3; again++) { /* and from the beginning */
         calls = start();

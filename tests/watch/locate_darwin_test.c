@@ -35,6 +35,7 @@ static void check(const void *code)
     assert_true(dladdr(code, &info) != 0);
     assert_int_equal(image.base, (uintptr_t)info.dli_fbase);
     assert_int_equal(image.key, image.base);
+    assert_true(image.from_header);
     assert_true((uintptr_t)code - image.base < image.size);
     assert_string_equal(image.path, info.dli_fname);
     assert_int_equal(image.id_size, 16);

@@ -257,7 +257,7 @@ static void first_and_last_of_observers(void **state)
     start_later(&later);
     cf.run(cf.standard, 60, true);
     pthread_join(later.thread, NULL);
-    assert_int_equal(others, 10);
+    assert_true(others >= 10); /* more when the loop was woken for nothing */
     assert_int_equal(others_idle, 0);
     fw_hang_stop(monitor);
     watch = NULL;
@@ -390,21 +390,26 @@ static void stopped_while_it_turns(void **state)
     watch = NULL;
 }
 
-/* The whole thing once: a source that blocks is found, an idle loop before it is not. */
+/* The whole thing once: a source that blocks is found and reported, an idle loop before it is not.
+ */
 static void hang_until_told(void *argument)
 {
     (void)argument;
     struct fw_hang_totals totals = {.size = sizeof totals};
     do
         fw_hang_totals(monitor, &totals);
-    while (totals.hangs == 0);
+    while (totals.reported == 0);
 }
 
 static void a_real_hang(void **state)
 {
     (void)state;
+    const struct fw_reports_options kept = {.size = sizeof kept, .folder = REPORTS};
     struct fw_hang_options options = {.size = sizeof options, .threshold_ms = 50};
     struct fw_hang_totals totals = {.size = sizeof totals};
+    struct fw_reports_totals before = {.size = sizeof before}, after = {.size = sizeof after};
+    assert_int_equal(fw_reports_open(&kept, &options.reports, NULL), FW_OK);
+    assert_int_equal(fw_reports_totals(options.reports, &before), FW_OK);
     assert_int_equal(fw_hang_start(&options, &monitor), FW_OK);
     assert_int_equal(fw_hang_watch_run_loop(monitor, &watch), FW_OK);
     assert_int_equal(cf.run(cf.standard, 0.3, true), kCFRunLoopRunTimedOut);
@@ -414,8 +419,12 @@ static void a_real_hang(void **state)
     cf.run(cf.standard, 60, true);
     fw_hang_totals(monitor, &totals);
     assert_int_equal(totals.hangs, 1);
+    assert_int_equal(totals.reported, 1);
     assert_true(totals.samples > 0);
     fw_hang_stop(monitor);
+    assert_int_equal(fw_reports_totals(options.reports, &after), FW_OK);
+    assert_true(after.files == before.files + 1 || after.evicted == 1);
+    fw_reports_close(options.reports);
 }
 
 int main(void)

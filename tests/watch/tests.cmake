@@ -59,6 +59,13 @@ target_link_options(locate_module PRIVATE -Wl,--build-id=sha1)
 target_compile_definitions(test_locate PRIVATE LOCATE_MODULE="$<TARGET_FILE:locate_module>")
 add_dependencies(test_locate locate_module)
 
+# And on the real clock.
+fw_spool_test(hang_real watch/hang_real_test.c)
+add_library(hang_module MODULE watch/hang_module.c)
+target_compile_definitions(test_hang_real PRIVATE HANG_MODULE="$<TARGET_FILE:hang_module>")
+add_dependencies(test_hang_real hang_module)
+set_target_properties(test_hang_real PROPERTIES ENABLE_EXPORTS ON)
+target_link_libraries(test_hang_real PRIVATE ${CMAKE_DL_LIBS})
 # Upload: its parts with a transport of our own, and the library and the command with a real server.
 if(TARGET framewalk_upload_core)
   fw_spool_test(upload watch/upload_test.c watch/upload_reports.c)
@@ -76,11 +83,3 @@ if(TARGET framewalk_upload_core)
 endif()
 
 include(watch/run.cmake)
-
-# And on the real clock.
-fw_spool_test(hang_real watch/hang_real_test.c)
-add_library(hang_module MODULE watch/hang_module.c)
-target_compile_definitions(test_hang_real PRIVATE HANG_MODULE="$<TARGET_FILE:hang_module>")
-add_dependencies(test_hang_real hang_module)
-set_target_properties(test_hang_real PROPERTIES ENABLE_EXPORTS ON)
-target_link_libraries(test_hang_real PRIVATE ${CMAKE_DL_LIBS})
