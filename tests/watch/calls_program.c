@@ -140,7 +140,7 @@ static unsigned char *read_memory(const void *at, size_t size)
 {
     unsigned char *bytes = malloc(size);
     const int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-    CHECK(pread(memory, bytes, size, (off_t)(uintptr_t)at) == (ssize_t)size);
+    CHECK(pread64(memory, bytes, size, (off64_t)(uintptr_t)at) == (ssize_t)size);
     close(memory);
     return bytes;
 }
