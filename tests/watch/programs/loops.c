@@ -241,6 +241,8 @@ int main(int argc, char **argv)
         return 7;
     begin();
     run_loop();
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &never, NULL);
     check_errno();
     check_mask();
     while (wait(NULL) > 0)
