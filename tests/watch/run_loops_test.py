@@ -45,6 +45,10 @@ def main():
         spin.has(r"^1 hang of 250 ms or more")
         spin.has(r" spin  loops\.c:")
 
+        often = Run(command, [], [program, "often"])
+        often.has(r"^4 hangs of 250 ms or more")
+        often.has(r"^ +1\. .* in 4 hangs, the longest .*hang_here  loops\.c")
+
         higher = Run(command, ["--hang", "2000"], [program, "plain"])
         higher.has(r"^No hang of 2000 ms")
 

@@ -172,6 +172,8 @@ static void odd(int turn)
 static void work_in(int turn)
 {
     odd(turn);
+    if (is("often") && turn > HANGS_IN && turn % 5 == 0)
+        hang_here();
     if (turn != HANGS_IN || is("calm"))
         return;
     if (is("answer"))
