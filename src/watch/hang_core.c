@@ -227,7 +227,7 @@ static void excuse(struct hang_turn *t, uint64_t now, uint64_t late, uint64_t as
     }
     if (asleep)
         restart(t, now, FW_HANG_VETO_STOPPED);
-    if (t->paused >= t->starved)
+    if (t->paused >= t->starved && t->blame != FW_HANG_VETO_IDLE_STACK)
         t->blame = FW_HANG_VETO_STOPPED;
 }
 
