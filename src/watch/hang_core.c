@@ -61,6 +61,12 @@ static uint64_t tick(struct fw_hang_monitor *m)
     return now;
 }
 
+/* The disk, and the program's on_hang, took what they took: that is no standstill. */
+static void worked(struct fw_hang_monitor *m)
+{
+    m->checked = hang_now(m);
+}
+
 static void veto(struct fw_hang_monitor *m, fw_hang_veto reason)
 {
     hang_count(&m->totals.vetoed[reason], 1);
@@ -105,7 +111,7 @@ static void tell_begin(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t 
         hang_report_begin(m, t, age);
     t->flushed = now;
     say(m, t, age, false);
-    m->checked = hang_now(m); /* that took what it took */
+    worked(m);
 }
 
 /* At the threshold. */
@@ -144,6 +150,7 @@ static void tell_end(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t en
     hang_samples_close(&t->samples, duration);
     hang_report_end(m, t, ending, duration);
     say(m, t, duration, true);
+    worked(m);
 }
 
 /* How long the thread has starved since the last look. */
@@ -310,6 +317,7 @@ static void seen_waiting(struct fw_hang_monitor *m, struct hang_turn *t, uint64_
             __atomic_store_n(&t->hanging_from, 0, __ATOMIC_RELAXED);
             hang_report_discard(m, t);
             say(m, t, hang_age(t, now), true);
+            worked(m);
         }
         t->phase = HANG_WATCHED;
     }
@@ -385,6 +393,7 @@ static bool go_on(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct han
         if (turns_severe || now - t->flushed >= FLUSH_EVERY_S * SECOND) {
             t->flushed = now;
             hang_report_go_on(t, turns_severe);
+            worked(m);
         }
     }
     return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == t->mark;
