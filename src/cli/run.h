@@ -27,6 +27,7 @@
 struct run_options {
     unsigned hang_ms, severe_ms;
     const char *calls[FW_CALLS_NAMES]; /* function names; groups are resolved */
+    bool implied[FW_CALLS_NAMES];      /* named by a group only, or as a variant */
     size_t call_count;
     char *call_text;      /* what they point into */
     bool app_callers;     /* --app-only */
@@ -187,6 +188,7 @@ struct run_caller {
 struct run_api {
     const char *name;
     uint64_t calls;
+    bool implied; /* as in run_options */
     bool found, refused;
     uint32_t pointers, inside;
     struct run_caller *callers; /* most calls first */

@@ -132,8 +132,10 @@ bool run_calls_rank(const struct run_options *options, const struct run_result *
     calls->items = calloc(options->call_count + 1, sizeof *calls->items);
     if (!calls->items)
         return false;
-    for (size_t i = 0; i < options->call_count; i++)
+    for (size_t i = 0; i < options->call_count; i++) {
+        calls->items[calls->count].implied = options->implied[i];
         calls->items[calls->count++].name = options->calls[i];
+    }
     for (size_t i = 0; i < result->process_count; i++)
         add_process(calls, &result->processes[i]);
     for (size_t i = 0; i < result->count; i++)

@@ -304,15 +304,14 @@ static void print_verdict(struct text *t, const struct sums *sums)
         style_line(&t->style, STYLE_WARNING,
                    "The agent was not loaded: the program, or what started it, cleared LD_PRELOAD");
     } else if (sums->waits == 0 && sums->failed == 0) {
-        style_line(
-            &t->style, STYLE_PLAIN,
-            "The main thread never waited in a loop (poll, epoll, select): nothing could hang"
-            "%s",
-            sums->forks && !o->follow ? "; --follow watches the processes that it starts" : "");
+        style_line(&t->style, STYLE_PLAIN,
+                   "No loop to watch: the main thread never waited in poll, epoll or select%s",
+                   sums->forks && !o->follow ? " (--follow watches the processes that it starts)"
+                                             : "");
     } else if (sums->settled == 0 && sums->waits)
         style_line(&t->style, STYLE_PLAIN,
                    "No hang of %u ms or more; the main thread waited %" PRIu64
-                   " time%s, too seldom to be sure of its loop (--idle any counts every wait)",
+                   " time%s, too seldom to know its loop (--idle any takes every wait as idle)",
                    o->hang_ms, sums->waits, plural(sums->waits));
     else
         style_line(&t->style, STYLE_PLAIN,
@@ -381,6 +380,7 @@ static void print_unseen(struct text *t)
         [UNSEEN_NOT_IMPORTED] = "Not called from outside the file that defines it",
         [UNSEEN_UNCALLED] = "Never called"};
     const struct run_calls *calls = t->s->calls;
+    size_t left_out = 0;
     for (int kind = 0; kind < UNSEEN_KINDS; kind++) {
         size_t listed = 0;
         for (size_t i = 0; i < calls->count; i++) {
@@ -388,6 +388,10 @@ static void print_unseen(struct text *t)
             char name[256];
             if (api->calls || why_unseen(api) != (enum unseen)kind)
                 continue;
+            if (api->implied && !t->s->options->verbose) {
+                left_out++;
+                continue;
+            }
             style_clean(api->name, name, sizeof name);
             if (listed++ == 0)
                 style_print(&t->style, STYLE_DIM, "     %s: %s", words[kind], name);
@@ -397,6 +401,10 @@ static void print_unseen(struct text *t)
         if (listed)
             style_line(&t->style, STYLE_PLAIN, "%s", "");
     }
+    if (left_out)
+        style_line(&t->style, STYLE_DIM,
+                   "     No call of the %zu other functions of the groups (--verbose names them)",
+                   left_out);
     style_line(&t->style, STYLE_DIM,
                "     Not seen: calls within the file that defines a function, system calls made "
                "directly%s",
