@@ -284,6 +284,18 @@ static void print_failures(struct text *t)
                    plural(result->unreadable));
 }
 
+static void print_no_loop(struct text *t, const struct sums *sums)
+{
+    const struct run_options *o = t->s->options;
+    static const char never[] = "the main thread never waited in poll, epoll or select";
+    if (o->from_start)
+        style_line(&t->style, STYLE_PLAIN, "No hang of %u ms or more; %s", o->hang_ms, never);
+    else
+        style_line(&t->style, STYLE_PLAIN, "No loop to watch: %s (%s)", never,
+                   sums->forks && !o->follow ? "--follow watches the processes that it starts"
+                                             : "--startup takes its whole run as a turn");
+}
+
 static void print_verdict(struct text *t, const struct sums *sums)
 {
     const struct run_options *o = t->s->options;
@@ -304,10 +316,7 @@ static void print_verdict(struct text *t, const struct sums *sums)
         style_line(&t->style, STYLE_WARNING,
                    "The agent was not loaded: the program, or what started it, cleared LD_PRELOAD");
     } else if (sums->waits == 0 && sums->failed == 0) {
-        style_line(&t->style, STYLE_PLAIN,
-                   "No loop to watch: the main thread never waited in poll, epoll or select%s",
-                   sums->forks && !o->follow ? " (--follow watches the processes that it starts)"
-                                             : "");
+        print_no_loop(t, sums);
     } else if (sums->settled == 0 && sums->waits)
         style_line(&t->style, STYLE_PLAIN,
                    "No hang of %u ms or more; the main thread waited %" PRIu64
@@ -375,10 +384,11 @@ static bool was_killed(const struct run_result *result)
 /* Of the names that were not called, and what that is worth. */
 static void print_unseen(struct text *t)
 {
-    static const char *const words[UNSEEN_KINDS] = {
+    const char *const words[UNSEEN_KINDS] = {
         [UNSEEN_NOT_FOUND] = "Not found in any file that was loaded",
         [UNSEEN_NOT_IMPORTED] = "Not called from outside the file that defines it",
-        [UNSEEN_UNCALLED] = "Never called"};
+        [UNSEEN_UNCALLED] =
+            t->s->options->app_callers ? "Never called by the program itself" : "Never called"};
     const struct run_calls *calls = t->s->calls;
     size_t left_out = 0;
     for (int kind = 0; kind < UNSEEN_KINDS; kind++) {

@@ -73,6 +73,25 @@ def record(kind, payload):
     return head + struct.pack("<I", crc32c(head + payload)) + payload + bytes(-len(payload) % 4)
 
 
+def folders(folder):
+    """A folder of reports: one row each, the damaged one said to be that; other folders are none."""
+    reports = os.path.join(folder, "reports")
+    os.mkdir(reports)
+    run("inspect", reports, code=5)
+    whole = os.path.join(reports, "0" * 32 + ".fwr")
+    subprocess.run([example, whole], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    with open(os.path.join(reports, "1" * 32 + ".fwr"), "wb") as file:
+        file.write(b"no report")
+    with open(os.path.join(reports, "spool.state"), "wb") as file:
+        file.write(b"other")
+    about = inspect(reports)
+    check([row["report"][0] for row in about["reports"]] == ["1", "0"], "a row for each report, by date")
+    check("damaged" in about["reports"][0]["note"], "what is no report is said")
+    row, single = about["reports"][1], inspect(whole)
+    check(row["of"] == single["of"] and row["date"] == single["date"], "of what and when")
+    check(row.get("duration_ms") == single["hang"]["duration_ms"], "how long it hung")
+
+
 def own_threads(folder):
     """A real program: every worker's functions, with file and line, also in stacks of samples."""
     path = os.path.join(folder, "threads.fwr")
@@ -159,5 +178,6 @@ def by_path_in_home(folder):
 with tempfile.TemporaryDirectory() as work:
     cut(work, own_threads(work))
     everything(work)
+    folders(work)
     by_path_in_home(work)
 sys.exit(bad != 0)
