@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *record_text(uint8_t type)
 {
@@ -234,6 +235,17 @@ static json_t *sorted(json_t *table)
     return done;
 }
 
+/* Reports were here: all are sent, say. */
+static bool has_state(const char *folder)
+{
+    char *path;
+    if (asprintf(&path, "%s/spool.state", folder) < 0)
+        return false;
+    const bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
 bool inspect_reports(const char *folder, json_t *to)
 {
     struct dirent **entries = NULL;
@@ -244,10 +256,11 @@ bool inspect_reports(const char *folder, json_t *to)
         free(entries[i]);
     }
     free(entries);
-    if (count > 0) {
-        inspect_text(to, "kind", "folder of reports");
+    const bool known = count > 0 || has_state(folder);
+    if (known) {
+        inspect_text(to, "kind", count > 0 ? "folder of reports" : "folder of reports, empty");
         json_object_set_new(to, "reports", sorted(table));
     }
     json_decref(table);
-    return count > 0;
+    return known;
 }

@@ -133,7 +133,7 @@ bool run_calls_rank(const struct run_options *options, const struct run_result *
     if (!calls->items)
         return false;
     for (size_t i = 0; i < options->call_count; i++) {
-        calls->items[calls->count].implied = options->implied[i];
+        calls->items[calls->count].reason = options->reasons[i];
         calls->items[calls->count++].name = options->calls[i];
     }
     for (size_t i = 0; i < result->process_count; i++)

@@ -108,14 +108,14 @@ static const struct {
                  "gtk_clipboard_get,gtk_clipboard_wait_for_text,gdk_pixbuf_get_from_window,"
                  "XGetImage,XGrabKeyboard,XConvertSelection,snd_pcm_open,pa_stream_connect_record"},
 };
-enum { GROUPS = sizeof groups / sizeof *groups, IMPLIED = '@' };
+enum { GROUPS = sizeof groups / sizeof *groups, OF_GROUP = '@' };
 
-/* `implied`: by a group, or as the variant of another name. */
-static bool add_call(struct run_options *o, const char *name, bool implied)
+static bool add_call(struct run_options *o, const char *name, enum run_reason reason)
 {
     for (size_t i = 0; i < o->call_count; i++)
         if (strcmp(o->calls[i], name) == 0) {
-            o->implied[i] &= implied;
+            if (reason < o->reasons[i])
+                o->reasons[i] = reason;
             return true;
         }
     if (o->call_count == FW_CALLS_NAMES) {
@@ -126,17 +126,17 @@ static bool add_call(struct run_options *o, const char *name, bool implied)
         cli_error("--calls: '%s' is no function's name", name);
         return false;
     }
-    o->implied[o->call_count] = implied;
+    o->reasons[o->call_count] = reason;
     o->calls[o->call_count++] = name;
     return true;
 }
 
-/* The names of a group, each behind IMPLIED. */
+/* The names of a group, each behind OF_GROUP. */
 static void write_group(const char *list, FILE *to)
 {
     while (*list) {
         const size_t length = strcspn(list, ",");
-        fprintf(to, "%c%.*s,", IMPLIED, (int)length, list);
+        fprintf(to, "%c%.*s,", OF_GROUP, (int)length, list);
         list += length + (list[length] == ',');
     }
 }
@@ -182,13 +182,13 @@ static const char *const with_large_files[][2] = {
 
 static bool add_with_kin(struct run_options *o, const char *name)
 {
-    const bool implied = name[0] == IMPLIED;
-    name += implied;
-    if (!add_call(o, name, implied))
+    const bool of_group = name[0] == OF_GROUP;
+    name += of_group;
+    if (!add_call(o, name, of_group ? RUN_OF_GROUP : RUN_ASKED))
         return false;
     for (size_t i = 0; i < sizeof with_large_files / sizeof *with_large_files; i++)
         if (strcmp(with_large_files[i][0], name) == 0)
-            return add_call(o, with_large_files[i][1], true);
+            return add_call(o, with_large_files[i][1], RUN_VARIANT);
     return true;
 }
 

@@ -398,8 +398,8 @@ static void print_unseen(struct text *t)
             char name[256];
             if (api->calls || why_unseen(api) != (enum unseen)kind)
                 continue;
-            if (api->implied && !t->s->options->verbose) {
-                left_out++;
+            if (api->reason != RUN_ASKED && !t->s->options->verbose) {
+                left_out += api->reason == RUN_OF_GROUP;
                 continue;
             }
             style_clean(api->name, name, sizeof name);
@@ -413,8 +413,8 @@ static void print_unseen(struct text *t)
     }
     if (left_out)
         style_line(&t->style, STYLE_DIM,
-                   "     No call of the %zu other functions of the groups (--verbose names them)",
-                   left_out);
+                   "     No call of %zu other function%s of the groups (--verbose names them)",
+                   left_out, plural(left_out));
     style_line(&t->style, STYLE_DIM,
                "     Not seen: calls within the file that defines a function, system calls made "
                "directly%s",

@@ -90,6 +90,9 @@ def folders(folder):
     row, single = about["reports"][1], inspect(whole)
     check(row["of"] == single["of"] and row["date"] == single["date"], "of what and when")
     check(row.get("duration_ms") == single["hang"]["duration_ms"], "how long it hung")
+    for name in about["reports"]:
+        os.remove(os.path.join(reports, name["report"]))
+    check(inspect(reports)["reports"] == [], "an emptied folder is still one")
 
 
 def own_threads(folder):

@@ -27,7 +27,7 @@ def main():
     run.has(r"^ +\d+  open64$")
     run.has(r"^ +\d+  connect$")
     run.has_not("symlink")  # a group's other names are counted, not listed
-    run.has(r"No call of the \d+ other functions of the groups")
+    run.has(r"No call of \d+ other functions of the groups")
 
     native = Run(command, ["--starved", "--no-script-names"], [interpreter, source])
     native.has(r"^\d+ hangs of 250 ms or more")
