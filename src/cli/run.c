@@ -178,7 +178,22 @@ static void send_reports(const struct run_options *o, struct run_folders *folder
                 totals.sent == 1 ? "" : "s", o->to);
 }
 
-/* What is wrong with it is said before the program runs, not after hours of it. */
+/* That it cannot be written is said before the program runs, not after hours of it. */
+static int check_output(const struct run_options *o)
+{
+    struct stat status;
+    if (stat(o->output, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+        return CLI_OK; /* opening a FIFO would wait for its reader */
+    int fd = open(o->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        cli_error("--output: cannot write '%s': %s", o->output, strerror(errno));
+        return CLI_FAILED;
+    }
+    close(fd);
+    return CLI_OK;
+}
+
+/* Likewise. */
 static int check_target(const struct run_options *o)
 {
     const struct fw_upload_options upload = {
@@ -219,7 +234,9 @@ static int run(const struct run_options *o)
     struct run_folders folders = {0};
     struct run_before before = {0};
     struct run_end end;
-    int code = o->to ? check_target(o) : CLI_OK;
+    int code = o->output ? check_output(o) : CLI_OK;
+    if (code == CLI_OK && o->to)
+        code = check_target(o);
     if (code == CLI_OK)
         code = run_check(o->program[0], &program);
     if (code != CLI_OK)

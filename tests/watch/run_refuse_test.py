@@ -72,6 +72,9 @@ def main():
                           ["--to", "http://example.com"]):
             run = Run(command, arguments, [plain])
             check(run.code == 2, f"{arguments} is refused", run.text)
+        run = Run(command, ["--output", folder + "/nothing/x"], [plain])
+        run.ended(1)
+        run.has("--output: cannot write")
 
 
 main()
