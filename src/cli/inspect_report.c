@@ -3,6 +3,8 @@
  * record with its place, so that one sees what a cut or damaged file still has, and where it ends.
  */
 #include "cli/inspect.h"
+
+#include "cli/cli.h"
 #include "framewalk/hang.h"
 #include "report/fwr_field.h"
 #include "report/report.h"
@@ -11,7 +13,6 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *record_text(uint8_t type)
 {
@@ -235,17 +236,6 @@ static json_t *sorted(json_t *table)
     return done;
 }
 
-/* Reports were here: all are sent, say. */
-static bool has_state(const char *folder)
-{
-    char *path;
-    if (asprintf(&path, "%s/spool.state", folder) < 0)
-        return false;
-    const bool there = access(path, F_OK) == 0;
-    free(path);
-    return there;
-}
-
 bool inspect_reports(const char *folder, json_t *to)
 {
     struct dirent **entries = NULL;
@@ -256,7 +246,7 @@ bool inspect_reports(const char *folder, json_t *to)
         free(entries[i]);
     }
     free(entries);
-    const bool known = count > 0 || has_state(folder);
+    const bool known = count > 0 || cli_is_report_folder(folder);
     if (known) {
         inspect_text(to, "kind", count > 0 ? "folder of reports" : "folder of reports, empty");
         json_object_set_new(to, "reports", sorted(table));

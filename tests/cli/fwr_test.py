@@ -84,6 +84,7 @@ def folders(folder):
         file.write(b"no report")
     with open(os.path.join(reports, "spool.state"), "wb") as file:
         file.write(b"other")
+    run("symbolicate", reports, code=5)
     about = inspect(reports)
     check([row["report"][0] for row in about["reports"]] == ["1", "0"], "a row for each report, by date")
     check("damaged" in about["reports"][0]["note"], "what is no report is said")
@@ -93,6 +94,19 @@ def folders(folder):
     for name in about["reports"]:
         os.remove(os.path.join(reports, name["report"]))
     check(inspect(reports)["reports"] == [], "an emptied folder is still one")
+
+
+def killed(folder):
+    """Of a process that was killed nobody knows how long it would have hung."""
+    path = os.path.join(folder, "killed.fwr")
+    about = field(1, b"0123456789abcdef") + field(3, 1)
+    hang = field(1, 7) + field(2, b"main") + field(3, 250_000_000) + field(5, 260_000_000)
+    for ending, words in ((2, "hung for at least 346 ms, until the process was killed"), (1, "hung for 346 ms, then")):
+        with open(path, "wb") as file:
+            file.write(b"FWREPRT\n" + record(1, about) + record(6, hang)
+                       + record(8, field(1, ending) + field(3, 346_000_000)) + record(14, b""))
+        text = symbolicate("--to", "text", path)
+        check(words in text, text)
 
 
 def own_threads(folder):
@@ -182,5 +196,6 @@ with tempfile.TemporaryDirectory() as work:
     cut(work, own_threads(work))
     everything(work)
     folders(work)
+    killed(work)
     by_path_in_home(work)
 sys.exit(bad != 0)
