@@ -483,7 +483,8 @@ void run_print_text(const struct run_summary *summary, FILE *to)
     struct sums sums = {0};
     for (size_t i = 0; i < summary->result->process_count; i++)
         add_sums(&sums, &summary->result->processes[i]);
-    style_line(&t.style, STYLE_PLAIN, "%s", "");
+    if (to == stderr) /* away from what the program wrote */
+        style_line(&t.style, STYLE_PLAIN, "%s", "");
     print_end(&t);
     print_verdict(&t, &sums);
     print_hangs(&t);
