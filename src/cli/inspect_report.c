@@ -173,10 +173,28 @@ bool inspect_report(struct span bytes, json_t *to, struct fw_failure *why)
 
 /* ---- a folder of them ---- */
 
+static bool ends_with(const char *name, const char *ending)
+{
+    const size_t size = strlen(name), end = strlen(ending);
+    return size > end && strcmp(name + size - end, ending) == 0;
+}
+
 static int is_report_name(const struct dirent *entry)
 {
-    const size_t size = strlen(entry->d_name);
-    return size > 4 && strcmp(entry->d_name + size - 4, ".fwr") == 0;
+    return ends_with(entry->d_name, ".fwr");
+}
+
+/* Being written, or left by a process that was killed: the next one that writes here ends them. */
+static size_t count_unfinished(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    size_t count = 0;
+    while (dir && (entry = readdir(dir)))
+        count += ends_with(entry->d_name, ".part");
+    if (dir)
+        closedir(dir);
+    return count;
 }
 
 static void list_report(const struct report *r, json_t *row)
@@ -248,7 +266,9 @@ bool inspect_reports(const char *folder, json_t *to)
     free(entries);
     const bool known = count > 0 || cli_is_report_folder(folder);
     if (known) {
-        inspect_text(to, "kind", count > 0 ? "folder of reports" : "folder of reports, empty");
+        inspect_text(to, "kind", "folder of reports");
+        inspect_number(to, "finished", (uint64_t)(count > 0 ? count : 0));
+        inspect_number(to, "unfinished", count_unfinished(folder));
         json_object_set_new(to, "reports", sorted(table));
     }
     json_decref(table);
