@@ -135,6 +135,12 @@ static inline uintptr_t differs(uintptr_t sp, uint32_t at, uint64_t address)
     return (word_at(sp + at) & CODE_MASK) ^ (uintptr_t)address;
 }
 
+/* 0: the word holds this frame pointer. */
+static inline uintptr_t moved(uintptr_t sp, const struct recipe_fp *saved)
+{
+    return (word_at(sp + saved->at) - sp) ^ saved->delta;
+}
+
 /* Whether the words of the stack at `sp` are those of the recipe. */
 static inline bool matches(const struct calls_table *table, const struct recipe *recipe,
                            uintptr_t sp, uintptr_t fp)
@@ -152,8 +158,13 @@ static inline bool matches(const struct calls_table *table, const struct recipe 
     if (recipe->has_last && (word_at(sp + *at++) & CODE_MASK) != recipe->last)
         return false;
     const struct recipe_fp *saved = (const struct recipe_fp *)(const void *)at;
-    for (uint32_t i = 0; i < recipe->fps; i++)
-        if (word_at(sp + saved[i].at) - sp != saved[i].delta)
+    const struct recipe_fp *const saved_end = saved + recipe->fps;
+    for (; saved_end - saved >= 4; saved += 4)
+        if (moved(sp, &saved[0]) | moved(sp, &saved[1]) | moved(sp, &saved[2]) |
+            moved(sp, &saved[3]))
+            return false;
+    for (; saved < saved_end; saved++)
+        if (moved(sp, saved))
             return false;
     return !recipe->uses_fp || fp - sp == recipe->fp_delta;
 }
