@@ -206,9 +206,9 @@ static inline bool is_old(const struct fw_calls *calls, const struct noted *note
            TICKS_OF_HALF_A_SECOND;
 }
 
-/* Counts a call by the thread of `place`. One thread has a word of its own, in which one instruction
- * counts, where a handler can be before or behind, never within: a locked addition takes longer
- * than all the rest. */
+/* Counts a call by the thread of `place`. One thread has a word of its own, in which one
+ * instruction counts, where a handler can be before or behind, never within: a locked addition
+ * takes longer than all the rest. */
 static inline void count_one(const struct fw_calls *calls, const struct place *place,
                              struct noted *noted)
 {

@@ -30,7 +30,7 @@
 #include "framewalk/stack.h"
 
 struct noted {
-    uint64_t id; /* fw_stack.id */
+    uint64_t id;             /* fw_stack.id */
     _Atomic uint64_t count;  /* of all threads but one */
     _Atomic uint64_t by_one; /* of that one (fw_calls.counter), which needs no locked addition */
     uint64_t first_ms;

@@ -145,8 +145,9 @@ static int with_lock(struct dl_phdr_info *info, size_t size, void *context)
     struct visit *visit = context;
     struct got_images *images = visit->images;
     images->count = 0;
-    images->unloads =
-        size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs ? info->dlpi_subs : 0;
+    images->unloads = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs
+                          ? info->dlpi_subs
+                          : 0;
     images->self = calls_thunk_address(0);
     const struct r_debug *debug = debug_of(info);
     images->loader = debug ? debug->r_ldbase : 0;

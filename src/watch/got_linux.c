@@ -176,8 +176,7 @@ static uintptr_t target_of(struct pass *pass, const struct got_relocation *reloc
     }
     if (relocation->kind == GOT_DATA)
         return is_definition(pass, name, value) ? value : 0;
-    if (in == pass->image && relocation->kind == GOT_JUMP_SLOT &&
-        got_is_unbound(in, value)) {
+    if (in == pass->image && relocation->kind == GOT_JUMP_SLOT && got_is_unbound(in, value)) {
         const uintptr_t bound =
             got_bound_to(pass->images, pass->image, got_string(pass->image, symbol->st_name),
                          got_wanted_version(pass->image, relocation->symbol));

@@ -71,9 +71,8 @@ static uintptr_t *slot_of(const char *name)
 static void put(uintptr_t *slot, uintptr_t value)
 {
     const uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
-    assert_int_equal(mprotect((void *)((uintptr_t)slot & ~(size - 1)), size,
-                              PROT_READ | PROT_WRITE),
-                     0);
+    assert_int_equal(
+        mprotect((void *)((uintptr_t)slot & ~(size - 1)), size, PROT_READ | PROT_WRITE), 0);
     __atomic_store_n(slot, value, __ATOMIC_SEQ_CST);
 }
 
