@@ -186,7 +186,8 @@ static uintptr_t target_of(struct pass *pass, const struct got_relocation *reloc
     }
     /* The address that a program without PIE gave the function: its linkage table, which leads on
      * through a slot of its own. */
-    if (in == program && relocation->kind == GOT_SLOT && !is_definition(pass, name, value))
+    if (in == program && program->bias == 0 && relocation->kind == GOT_SLOT &&
+        !is_definition(pass, name, value))
         return 0;
     return value;
 }
