@@ -170,6 +170,9 @@ static struct fw_calls *start(void)
                                              .walk = SHAPES_RECORDS ? FW_CALLS_FRAME_POINTERS
                                                                     : FW_CALLS_EXACT,
                                              .memory = 64 << 20};
+#if SHAPES_RECORDS && defined(__arm__)
+    skip(); /* GCC keeps no frame records on 32-bit ARM: there is nothing to walk by */
+#endif
     memset(cells, 0, sizeof cells);
     assert_int_equal(fw_calls_start(&options, &calls), FW_OK);
     return calls;
@@ -207,7 +210,7 @@ static void test_recognised_stacks_are_the_ones_that_a_walk_finds(void **state)
     check(calls, (THREADS + 1) * CALLS, 401);
 }
 
-enum { STACK = 256 * 1024, ROUTINES = 3, TURNS = 400, YOUNG = 12, ROUNDS = 50 };
+enum { STACK = 256 * 1024, ROUTINES = 3, TURNS = SHAPES_CALLS / 150, YOUNG = 12, ROUNDS = 10 };
 
 /* Memory for stacks side by side, without pages between them that nobody may touch. */
 static char *stacks_of(size_t count)
