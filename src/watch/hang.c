@@ -99,7 +99,8 @@ fw_error hang_create(const struct fw_hang_options *options, const struct watch_c
         return FW_ERR_MEMORY;
     }
     const uint64_t now = hang_now(m);
-    m->planned = UINT64_MAX;
+    m->planned = now; /* its thread looks at once, or late */
+    m->checked = now;
     m->continued = clock->continuous(clock->context) - now;
     for (unsigned i = 0; i < FW_HANG_WATCHES; i++) {
         struct fw_hang_watch *w = &m->watches[i];
@@ -167,6 +168,11 @@ void hang_set_annotate(struct fw_hang_monitor *m, hang_annotate *annotate, void 
 {
     m->annotate_context = context;
     m->annotate = annotate;
+}
+
+void hang_report_every(struct fw_hang_monitor *m)
+{
+    m->annealing.every = true;
 }
 
 /* Under the lock: the watch is nobody's. */
