@@ -10,6 +10,9 @@ if(NOT APPLE)
   # What the compiler itself calls (64-bit division, personality routines on 32-bit ARM) comes along, hidden.
   target_link_options(framewalk_shared PRIVATE -static-libgcc -Wl,--exclude-libs,ALL)
 endif()
+if(NOT APPLE)
+  target_link_options(framewalk_shared PRIVATE -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/internal.map)
+endif()
 if(NOT FW_SANITIZE AND NOT FW_FUZZ AND NOT APPLE) # a sanitizer's runtime lives in the executable
   # Bound at load: a signal handler never enters the loader to resolve a symbol.
   target_link_options(framewalk_shared PRIVATE -Wl,-z,defs -Wl,-z,now)

@@ -99,7 +99,8 @@ fw_error hang_create(const struct fw_hang_options *options, const struct watch_c
         return FW_ERR_MEMORY;
     }
     const uint64_t now = hang_now(m);
-    m->planned = UINT64_MAX;
+    m->planned = now; /* its thread looks at once, or late */
+    m->checked = now;
     m->continued = clock->continuous(clock->context) - now;
     for (unsigned i = 0; i < FW_HANG_WATCHES; i++) {
         struct fw_hang_watch *w = &m->watches[i];

@@ -30,7 +30,6 @@ enum {
 
 /* What a step began with. */
 struct moment {
-    uint64_t late;   /* the monitor came so much later than it wanted; 0 when that was little */
     uint64_t asleep; /* so long the machine slept since the last step; 0 when that was little */
     bool prompt;     /* a turn that began meanwhile rang for us */
 };
@@ -40,7 +39,8 @@ static struct moment begin_step(struct fw_hang_monitor *m)
     struct moment moment = {.prompt = m->quiet == 2};
     const uint64_t now = hang_now(m), away = m->clock->continuous(m->clock->context) - now;
     if (m->planned < now && now - m->planned > m->set.late)
-        moment.late = now - m->planned;
+        m->stalled += now - m->planned;
+    m->checked = now;
     if ((int64_t)(away - m->continued) > (int64_t)m->set.late)
         moment.asleep = away - m->continued;
     m->continued = away;
@@ -48,6 +48,17 @@ static struct moment begin_step(struct fw_hang_monitor *m)
                        ? UINT64_MAX
                        : __atomic_load_n(&m->background_until, __ATOMIC_ACQUIRE);
     return moment;
+}
+
+/* The time. When far more of it has passed than a sample may take, the process was stopped in the
+ * middle of our work. */
+static uint64_t tick(struct fw_hang_monitor *m)
+{
+    const uint64_t now = hang_now(m);
+    if (now > m->checked && now - m->checked > HANG_SAMPLE_NS + m->set.late)
+        m->stalled += now - m->checked;
+    m->checked = now;
+    return now;
 }
 
 static void veto(struct fw_hang_monitor *m, fw_hang_veto reason)
@@ -94,6 +105,7 @@ static void tell_begin(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t 
         hang_report_begin(m, t, age);
     t->flushed = now;
     say(m, t, age, false);
+    m->checked = hang_now(m); /* that took what it took */
 }
 
 /* At the threshold. */
@@ -185,7 +197,7 @@ static void restart(struct hang_turn *t, uint64_t now, fw_hang_veto blame)
 }
 
 static void begin_turn(struct fw_hang_monitor *m, const struct fw_hang_watch *w,
-                       struct hang_turn *t, uint64_t now, const struct moment *moment)
+                       struct hang_turn *t, uint64_t now, uint64_t late, bool prompt)
 {
     const uint64_t age = mark_age(w, t->mark, now);
     t->phase = HANG_YOUNG;
@@ -193,8 +205,7 @@ static void begin_turn(struct fw_hang_monitor *m, const struct fw_hang_watch *w,
     t->asleep = 0;
     t->waits = false;
     restart(t, t->began, FW_HANG_VETO_NONE);
-    uint64_t late = moment->late;
-    if (moment->prompt && age > m->set.late)
+    if (prompt && age > m->set.late)
         late = age;
     if (late) {
         t->paused = late < age ? late : age;
@@ -202,24 +213,32 @@ static void begin_turn(struct fw_hang_monitor *m, const struct fw_hang_watch *w,
     }
 }
 
-/* The monitor came late: no turn is to blame for that time. */
-static void excuse(struct hang_turn *t, uint64_t now, const struct moment *moment)
+/* The process did not run for `late`, or the machine slept: no turn is to blame for that. */
+static void excuse(struct hang_turn *t, uint64_t now, uint64_t late, uint64_t asleep)
 {
-    if (t->phase == HANG_IDLE || (!moment->late && !moment->asleep))
+    if (t->phase == HANG_IDLE || (!late && !asleep))
         return;
-    t->paused += moment->late;
-    t->asleep += moment->asleep;
+    t->paused += late;
+    t->asleep += asleep;
+    hang_starving_pause(&t->starving); /* that time is left out already */
     if (t->phase == HANG_TOLD) {
         __atomic_store_n(&t->hanging_from, now - hang_age(t, now), __ATOMIC_RELAXED);
         return;
     }
-    if (moment->asleep)
+    if (asleep)
         restart(t, now, FW_HANG_VETO_STOPPED);
-    if (t->paused >= t->starved)
+    if (t->paused >= t->starved && t->blame != FW_HANG_VETO_IDLE_STACK)
         t->blame = FW_HANG_VETO_STOPPED;
-    hang_starving_pause(&t->starving); /* that time is left out already */
-    if (t->next < now)
-        t->next = now;
+}
+
+/* Reads the clock, and excuses the turn for what it tells. Returns for how long. */
+static uint64_t catch_up(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t *now)
+{
+    *now = tick(m);
+    const uint64_t late = m->stalled - t->stalled;
+    t->stalled = m->stalled;
+    excuse(t, *now, late, 0);
+    return late;
 }
 
 /* When the turn of mark t->mark ended: as its thread stored it, or just now. */
@@ -304,16 +323,11 @@ static void seen_waiting(struct fw_hang_monitor *m, struct hang_turn *t, uint64_
 static bool take_sample(struct fw_hang_monitor *m, const struct fw_hang_watch *w,
                         struct hang_turn *t)
 {
-    const uint64_t before = hang_now(m);
+    uint64_t now;
     struct fw_stack stack = {
         .frames = m->frames, .capacity = m->set.frames, .tail = m->set.frames / 4};
     const fw_error error = m->system->sample(m->system->context, t->thread, &stack);
-    const uint64_t now = hang_now(m);
-    if (now - before > HANG_SAMPLE_NS + m->set.late) { /* stopped meanwhile */
-        t->paused += now - before;
-        t->blame = FW_HANG_VETO_STOPPED;
-        hang_starving_pause(&t->starving);
-    }
+    catch_up(m, t, &now);
     if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != t->mark)
         return false;
     if (error == FW_ERR_NOT_FOUND) { /* its last turn never ends */
@@ -340,7 +354,8 @@ static bool take_sample(struct fw_hang_monitor *m, const struct fw_hang_watch *w
 /* A turn that lasts. False when it ended meanwhile. */
 static bool go_on(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct hang_turn *t)
 {
-    uint64_t now = hang_now(m);
+    uint64_t now;
+    catch_up(m, t, &now);
     if (t->phase == HANG_YOUNG) {
         t->next = t->since + t->paused + m->set.look_from;
         if (now < t->next)
@@ -356,7 +371,7 @@ static bool go_on(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct han
     __atomic_fetch_or(&w->want, MARK_WANT_END, __ATOMIC_RELEASE);
     if (!take_sample(m, w, t))
         return false;
-    now = hang_now(m);
+    catch_up(m, t, &now);
     if (t->phase == HANG_WATCHED && effective(m, t, now) >= m->set.threshold)
         decide(m, t, now);
     if (t->phase == HANG_TOLD) {
@@ -377,22 +392,22 @@ static bool go_on(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct han
 static bool look(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct hang_turn *t,
                  const struct moment *moment)
 {
-    uint64_t now = hang_now(m);
+    uint64_t now, late = catch_up(m, t, &now);
     bool active = adopt(m, w, t, now);
     if (!(t->generation & 1))
         return active;
-    excuse(t, now, moment);
+    excuse(t, now, 0, moment->asleep);
     /* A thread that takes turns faster than we look is left to the next step. */
     for (unsigned tries = 0; tries < 4; tries++) {
         const uint64_t mark = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
-        now = hang_now(m);
+        late += catch_up(m, t, &now);
         if (mark != t->mark) {
             active = true;
             if (t->phase != HANG_IDLE)
                 end_turn(m, t, end_of(w, t, now));
             t->mark = mark;
             if (mark & MARK_BUSY)
-                begin_turn(m, w, t, now, moment);
+                begin_turn(m, w, t, now, late, moment->prompt);
         }
         if (t->phase == HANG_IDLE || go_on(m, w, t))
             break;

@@ -81,6 +81,25 @@ static void stopped_at_the_bell(void **state)
     expect(0, FW_HANG_VETO_STOPPED);
 }
 
+/* Stopped while the monitor itself takes a sample. */
+static void freeze_once(struct hand *h)
+{
+    if (h->sampled == 2)
+        hand_freeze(h, 60000 * MS);
+}
+
+static void stopped_in_a_sample(void **state)
+{
+    (void)state;
+    struct fw_hang_watch *watch = start((struct fw_hang_options){0});
+    hand.in_sample = freeze_once;
+    fw_hang_busy(watch);
+    hand_pass(&hand, 220 * MS);
+    fw_hang_idle(watch);
+    hand_pass(&hand, 10 * MS);
+    expect(0, FW_HANG_VETO_STOPPED);
+}
+
 /* Stopped for a while in a real hang: found, and the stop is not in its duration. */
 static void stopped_in_a_hang(void **state)
 {
@@ -511,6 +530,7 @@ int main(void)
         cmocka_unit_test(stopped),
         cmocka_unit_test(stopped_is_counted),
         cmocka_unit_test(stopped_at_the_bell),
+        cmocka_unit_test(stopped_in_a_sample),
         cmocka_unit_test(stopped_in_a_hang),
         cmocka_unit_test(the_machine_slept),
         cmocka_unit_test(debugged),
