@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -209,6 +210,7 @@ static int run(const struct run_options *o)
     if (make_folders(o, &folders)) {
         run_before(folders.reports, &before);
         if (run_launch(o, &program, &folders, &end, &code)) {
+            signal(SIGPIPE, SIG_IGN); /* the folders are removed, whoever reads the summary */
             afterwards(o, &program, &folders, &before, &end);
             code = run_exit_code(&end);
         }

@@ -259,11 +259,12 @@ static void print_unreported(struct text *t, const struct sums *sums)
 {
     if (sums->hangs.annealed)
         style_line(&t->style, STYLE_DIM,
-                   "%" PRIu64 " more hang%s with the same stacks, without a report of their own",
-                   sums->hangs.annealed, plural(sums->hangs.annealed));
+                   "%" PRIu64
+                   " of them had the same stack as one above, and no report of their own",
+                   sums->hangs.annealed);
     if (sums->hangs.capped)
-        style_line(&t->style, STYLE_DIM, "%" PRIu64 " more hang%s over the most that are kept",
-                   sums->hangs.capped, plural(sums->hangs.capped));
+        style_line(&t->style, STYLE_DIM, "%" PRIu64 " of them were over the most that are kept",
+                   sums->hangs.capped);
 }
 
 static void print_failures(struct text *t)
@@ -287,13 +288,17 @@ static void print_verdict(struct text *t, const struct sums *sums)
 {
     const struct run_options *o = t->s->options;
     const struct run_hangs *hangs = t->s->hangs;
-    size_t count = 0;
+    uint64_t count = 0, total_ns = hangs->total_ns; /* of those with reports */
     for (size_t i = 0; i < hangs->count; i++)
         count += hangs->items[i].count;
-    if (hangs->count) {
+    if (count < sums->hangs.hangs)
+        count = sums->hangs.hangs;
+    if (total_ns < sums->hangs.hang_ns)
+        total_ns = sums->hangs.hang_ns;
+    if (count) {
         char total[64];
-        put_time(total, sizeof total, hangs->total_ns);
-        style_line(&t->style, STYLE_STRONG, "%zu hang%s of %u ms or more, %s in all", count,
+        put_time(total, sizeof total, total_ns);
+        style_line(&t->style, STYLE_STRONG, "%" PRIu64 " hang%s of %u ms or more, %s in all", count,
                    plural(count), o->hang_ms, total);
     } else if (t->s->result->process_count == 0) {
         style_line(&t->style, STYLE_WARNING,

@@ -170,6 +170,11 @@ void hang_set_annotate(struct fw_hang_monitor *m, hang_annotate *annotate, void 
     m->annotate = annotate;
 }
 
+void hang_report_every(struct fw_hang_monitor *m)
+{
+    m->annealing.every = true;
+}
+
 /* Under the lock: the watch is nobody's. */
 static void fill_in(struct fw_hang_watch *w, fw_thread_id thread, const char *name)
 {

@@ -38,7 +38,7 @@ enum annealing_answer annealing_ask(struct annealing *a, uint64_t key, uint64_t 
 {
     struct annealing_key *known = find(a, key);
     known->used = ++a->uses;
-    if (!is_power_of_ten(++known->count))
+    if (!is_power_of_ten(++known->count) && !a->every)
         return ANNEALING_SAME;
     look_at_the_day(a, now, wall_ms);
     if (a->today >= per_day)

@@ -21,6 +21,7 @@ struct annealing_key {
 };
 
 struct annealing {
+    bool every; /* none is left out for its stack alone */
     uint64_t uses;
     uint64_t day;       /* since 1970 */
     uint64_t day_began; /* by the clock that never jumps; ns */

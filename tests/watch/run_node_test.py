@@ -17,10 +17,10 @@ def main():
         run = Run(command, ["--starved", "--calls", "execvp,execve,open,nosuch_function", "--out", out],
                   ["node", source])
         run.ended(0)
-        run.has(r"^2 hangs of 250 ms or more")
-        run.has(rf"\d{{3}} ms .*countPrimes  timers\.js:{line_of(source, 'line: compute')}")
+        run.has(r"^\d+ hangs of 250 ms or more")
+        run.has(rf"^ +\d\. .*countPrimes  timers\.js:{line_of(source, 'line: compute')}")
         run.has(r"onRequest  timers\.js:\d+")
-        run.has(rf"\d{{3}} ms .*waitForChild  timers\.js:{line_of(source, 'line: child')}")
+        run.has(rf"^ +\d\. .*waitForChild  timers\.js:{line_of(source, 'line: child')}")
         run.has(r"spawnSync")
         run.has(r"^ +\d+  open(64)?$")
         check(not glob.glob("/tmp/perf-%d.map" % run_pid(run)), "the map is removed")
@@ -34,7 +34,7 @@ def main():
 
         quiet = Run(command, ["--starved", "--no-script-names"], ["node", source])
         quiet.has_not("countPrimes")
-        quiet.has(r"^2 hangs of 250 ms or more")
+        quiet.has(r"^\d+ hangs of 250 ms or more")
 
         code = "console.log(JSON.stringify([process.env.NODE_OPTIONS, process.execArgv]));" \
             "setTimeout(() => console.log(process.env.NODE_OPTIONS || 'clean'), 30)"

@@ -158,6 +158,7 @@ static void start_monitor(void)
     struct fw_hang_watch *watch = NULL;
     fw_error error = fw_hang_start(&options, &agent.monitor);
     if (error == FW_OK) {
+        hang_report_every(agent.monitor);
         if (!agent_settings.no_scripts)
             hang_set_annotate(agent.monitor, python_annotate, NULL);
         error = fw_hang_watch_thread(agent.monitor, (fw_thread_id)agent.thread, "main", &watch);

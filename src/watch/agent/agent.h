@@ -45,9 +45,12 @@ extern struct agent_settings agent_settings;
 /* Reads the settings, and takes agent and settings out of the environment unless children are to be
  * followed. In the constructor. */
 void settings_read(void);
-/* `environment` with the agent in it. `room` pointers and `text` bytes are the caller's; NULL: it
- * is in there, or does not fit. Safe between vfork() and execve(). */
-enum { SETTINGS_POINTERS = 4096, SETTINGS_TEXT = 8192 };
+/* `environment` with the agent in it, in memory of the caller's: `room.pointers` pointers and
+ * `room.text` bytes. NULL: it is in there. Safe between vfork() and execve(). */
+struct settings_room {
+    size_t pointers, text;
+};
+struct settings_room settings_room(char *const *environment);
 char **settings_environment(char *const *environment, char **pointers, char *text);
 /* What `framewalk run` added to NODE_OPTIONS for this process goes, before it has children. */
 void settings_forget_options(void);

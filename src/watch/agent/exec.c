@@ -33,10 +33,16 @@ static bool wants_agent(void)
     return watched || (agent_settings.present && agent_settings.follow);
 }
 
-/* Rests on the caller's stack frame. */
-#define ENTERED(environment)                                                                       \
-    settings_environment(environment, alloca(SETTINGS_POINTERS * sizeof(char *)),                  \
-                         alloca(SETTINGS_TEXT))
+/* `environment` with the agent in it, on the caller's stack frame; or as it is. */
+#define ENTER(wanted, environment)                                                                 \
+    if (wanted) {                                                                                  \
+        struct settings_room room = settings_room(environment);                                    \
+        char *text = alloca(room.text);                                                            \
+        char **pointers = alloca(room.pointers * sizeof *pointers);                                \
+        char **entered = settings_environment(environment, pointers, text);                        \
+        if (entered)                                                                               \
+            environment = entered;                                                                 \
+    }
 
 typedef int execve_call(const char *, char *const *, char *const *);
 typedef int fexecve_call(int, char *const *, char *const *);
@@ -62,8 +68,8 @@ static int run(execve_call **next, const char *path, char *const *arguments,
 {
     if (!*next)
         find_originals();
-    char **entered = wants_agent() ? ENTERED(environment) : NULL;
-    return (*next)(path, arguments, entered ? entered : environment);
+    ENTER(wants_agent(), environment)
+    return (*next)(path, arguments, environment);
 }
 
 AGENT_EXPORT int execve(const char *path, char *const *arguments, char *const *environment)
@@ -90,8 +96,8 @@ AGENT_EXPORT int fexecve(int fd, char *const *arguments, char *const *environmen
 {
     if (!next_fexecve)
         find_originals();
-    char **entered = wants_agent() ? ENTERED(environment) : NULL;
-    return next_fexecve(fd, arguments, entered ? entered : environment);
+    ENTER(wants_agent(), environment)
+    return next_fexecve(fd, arguments, environment);
 }
 
 /* The variadic ones: their arguments as an array on the stack. */
@@ -136,9 +142,8 @@ static int spawn(spawn_call **next, pid_t *pid, const char *path,
 {
     if (!*next)
         find_originals();
-    bool follows = agent_settings.present && agent_settings.follow;
-    char **entered = follows ? ENTERED(environment ? environment : environ) : NULL;
-    return (*next)(pid, path, actions, attributes, arguments, entered ? entered : environment);
+    ENTER(agent_settings.present && agent_settings.follow, environment)
+    return (*next)(pid, path, actions, attributes, arguments, environment);
 }
 
 AGENT_EXPORT int posix_spawn(pid_t *pid, const char *path,

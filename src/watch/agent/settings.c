@@ -165,25 +165,34 @@ static bool holds_agent(char *const *environment)
            find_variable((char **)environment, agent_name);
 }
 
+static const char *preloaded_before(char *const *environment)
+{
+    char **preload = find_variable((char **)environment, preload_name);
+    return preload ? *preload + sizeof preload_name - 1 : "";
+}
+
+struct settings_room settings_room(char *const *environment)
+{
+    struct settings_room room = {.pointers = 3}; /* the two variables, and the end */
+    for (char *const *at = environment; at && *at; at++)
+        room.pointers++;
+    room.text = sizeof preload_name + strlen(settings_agent) + 1;
+    room.text += environment ? strlen(preloaded_before(environment)) : 0;
+    return room;
+}
+
 char **settings_environment(char *const *environment, char **pointers, char *text)
 {
     size_t count = 0;
     if (!environment || holds_agent(environment))
         return NULL;
-    const char *before = NULL;
-    for (char *const *at = environment; *at; at++) {
-        if (count + 3 >= SETTINGS_POINTERS)
-            return NULL;
-        if (strncmp(*at, preload_name, sizeof preload_name - 1) == 0)
-            before = *at + sizeof preload_name - 1;
-        else if (strncmp(*at, agent_name, sizeof agent_name - 1) != 0)
+    for (char *const *at = environment; *at; at++)
+        if (strncmp(*at, preload_name, sizeof preload_name - 1) != 0 &&
+            strncmp(*at, agent_name, sizeof agent_name - 1) != 0)
             pointers[count++] = *at;
-    }
-    size_t size = sizeof preload_name + strlen(settings_agent) + 1 + (before ? strlen(before) : 0);
-    if (size >= SETTINGS_TEXT)
-        return NULL;
+    const char *before = preloaded_before(environment);
     char *end = stpcpy(stpcpy(text, preload_name), settings_agent);
-    if (before && *before)
+    if (*before)
         stpcpy(stpcpy(end, ":"), before);
     pointers[count++] = text;
     pointers[count++] = settings_line;

@@ -172,6 +172,8 @@ static void odd(int turn)
 static void work_in(int turn)
 {
     odd(turn);
+    if (is("often") && turn > HANGS_IN && turn % 5 == 0)
+        hang_here();
     if (turn != HANGS_IN || is("calm"))
         return;
     if (is("answer"))
@@ -241,6 +243,8 @@ int main(int argc, char **argv)
         return 7;
     begin();
     run_loop();
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &never, NULL);
     check_errno();
     check_mask();
     while (wait(NULL) > 0)
