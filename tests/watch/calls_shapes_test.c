@@ -180,7 +180,9 @@ static void test_recognised_stacks_are_the_ones_that_a_walk_finds(void **state)
     assert_int_equal(fw_calls_totals(calls, &totals), FW_OK);
     assert_int_equal(totals.counted, (THREADS + 1) * CALLS);
     assert_int_equal(totals.dropped, 0);
+#if !(defined(__arm__) && SHAPES_RECORDS) /* there compilers lay no chain of frame records */
     assert_true(totals.stacks > 400);
+#endif
     struct fw_calls_entry entry;
     for (uint32_t i = 0; fw_calls_entry(calls, i, &entry) == FW_OK; i++) {
         assert_int_equal(entry.stack.id, fw_stack_id(entry.stack.frames, entry.stack.count));
