@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +22,9 @@
 #include "framewalk/calls.h"
 #include "framewalk/capture.h"
 #include "framewalk/stack_table.h"
+#include "support/sanitizers.h"
 #include "watch/calls_target.h"
 
-#if !defined(SHAPES_CALLS)
-#define SHAPES_CALLS 60000
-#endif
 #ifndef SHAPES_CALLS
 #define SHAPES_CALLS 60000 /* of each thread */
 #endif
@@ -180,9 +179,7 @@ static void test_recognised_stacks_are_the_ones_that_a_walk_finds(void **state)
     assert_int_equal(fw_calls_totals(calls, &totals), FW_OK);
     assert_int_equal(totals.counted, (THREADS + 1) * CALLS);
     assert_int_equal(totals.dropped, 0);
-#if !(defined(__arm__) && SHAPES_RECORDS) /* there compilers lay no chain of frame records */
     assert_true(totals.stacks > 400);
-#endif
     struct fw_calls_entry entry;
     for (uint32_t i = 0; fw_calls_entry(calls, i, &entry) == FW_OK; i++) {
         assert_int_equal(entry.stack.id, fw_stack_id(entry.stack.frames, entry.stack.count));
@@ -196,6 +193,15 @@ static void test_recognised_stacks_are_the_ones_that_a_walk_finds(void **state)
 
 int main(void)
 {
+#if defined(__arm__)
+    const bool has_records = false;
+#else
+    const bool has_records = !UNDER_TSAN; /* its functions, which start threads, have none */
+#endif
+    if (SHAPES_RECORDS && !has_records) {
+        printf("skipped: compilers lay no chain of frame records here\n");
+        return 77;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recognised_stacks_are_the_ones_that_a_walk_finds),
     };
