@@ -42,22 +42,22 @@ static fw_error open_file(struct fw_process *process, const char *path, struct f
     if (error != FW_OK)
         return error;
     if (object_type(core->object) != OBJECT_CORE)
-        return process_fail(why, FW_ERR_FORMAT, 0, "%s: an ELF file, but not a core file", path);
+        return failure_say(why, FW_ERR_FORMAT, 0, "%s: an ELF file, but not a core file", path);
     process->arch = process->images.arch = object_arch(core->object);
     if (!process->arch || object_is_big_endian(core->object))
-        return process_fail(why, FW_ERR_UNSUPPORTED, 0,
-                            "%s: cores of this architecture (ELF machine %u%s) are not supported",
-                            path, object_machine(core->object),
-                            object_is_big_endian(core->object) ? ", big-endian" : "");
+        return failure_say(why, FW_ERR_UNSUPPORTED, 0,
+                           "%s: cores of this architecture (ELF machine %u%s) are not supported",
+                           path, object_machine(core->object),
+                           object_is_big_endian(core->object) ? ", big-endian" : "");
     if (!core_notes_read(core->object, &core->notes) || !core_read_segments(core))
-        return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     if (core->notes.thread_count)
         return FW_OK;
     if (core->truncated)
-        return process_fail(why, FW_ERR_TRUNCATED, 0,
-                            "%s: cut off before its first thread: %llu bytes are missing", path,
-                            (unsigned long long)core->missing);
-    return process_fail(why, FW_ERR_CORRUPT, 0, "%s: holds no thread", path);
+        return failure_say(why, FW_ERR_TRUNCATED, 0,
+                           "%s: cut off before its first thread: %llu bytes are missing", path,
+                           (unsigned long long)core->missing);
+    return failure_say(why, FW_ERR_CORRUPT, 0, "%s: holds no thread", path);
 }
 
 fw_error core_open(struct fw_process *process, const char *path, const char *executable,
@@ -65,7 +65,7 @@ fw_error core_open(struct fw_process *process, const char *path, const char *exe
 {
     struct core *core = process->core = calloc(1, sizeof *core);
     if (!core)
-        return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     fw_error error = open_file(process, path, why);
     if (error != FW_OK)
         return error;
@@ -79,12 +79,12 @@ fw_error core_open(struct fw_process *process, const char *path, const char *exe
     process->pid = core->notes.pid ? core->notes.pid : core->notes.threads[0].id;
     process->command = strdup(core->notes.command);
     if ((executable && !core->given) || (sysroot && !core->sysroot) || !process->command)
-        return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     for (size_t n = strlen(process->command); n && process->command[n - 1] == ' '; n--)
         process->command[n - 1] = 0;
     process->images.source = core_source(process);
     if (!core_make_maps(process))
-        return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     return FW_OK;
 }
 
@@ -148,16 +148,16 @@ fw_error core_capture(struct fw_process *process, const struct fw_process_option
         if (options->only && core->notes.threads[i].id != options->only)
             continue;
         if (!capture_thread(process, i, options->max_frames, &walked))
-            return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+            return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
         if (options->progress)
             options->progress(options->context, i + 1, total);
     }
     if (!process->count)
-        return process_fail(why, FW_ERR_NOT_FOUND, 0, "the core has no thread %d",
-                            (int)options->only);
+        return failure_say(why, FW_ERR_NOT_FOUND, 0, "the core has no thread %d",
+                           (int)options->only);
     if (!walked)
-        return process_fail(why, FW_ERR_TRUNCATED, 0,
-                            "the core is cut off before any stack: %llu bytes are missing",
-                            (unsigned long long)core->missing);
+        return failure_say(why, FW_ERR_TRUNCATED, 0,
+                           "the core is cut off before any stack: %llu bytes are missing",
+                           (unsigned long long)core->missing);
     return FW_OK;
 }

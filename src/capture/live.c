@@ -26,14 +26,14 @@
 
 fw_error job_out_of_memory(struct job *job)
 {
-    return process_fail(job->why, FW_ERR_MEMORY, 0, "out of memory");
+    return failure_say(job->why, FW_ERR_MEMORY, 0, "out of memory");
 }
 
 fw_error job_vanished(struct job *job)
 {
-    return process_fail(job->why, FW_ERR_VANISHED, 0,
-                        "process %d ended during the capture; %zu of its threads were captured",
-                        (int)job->process->pid, job->captured);
+    return failure_say(job->why, FW_ERR_VANISHED, 0,
+                       "process %d ended during the capture; %zu of its threads were captured",
+                       (int)job->process->pid, job->captured);
 }
 
 static int by_number(const void *a, const void *b)
@@ -101,14 +101,14 @@ static fw_error judge(struct job *job)
 {
     const struct fw_process *process = job->process;
     if (job->options->only && !process->count)
-        return process_fail(job->why, FW_ERR_NOT_FOUND, 0, "process %d has no thread %d",
-                            (int)process->pid, (int)job->options->only);
+        return failure_say(job->why, FW_ERR_NOT_FOUND, 0, "process %d has no thread %d",
+                           (int)process->pid, (int)job->options->only);
     if (job->ended && !live_choose_view(job->process))
         return job_vanished(job);
     if (job->captured)
         return FW_OK;
     if (job->denied) {
-        process_fail(job->why, FW_ERR_PERMISSION, EPERM, "permission denied");
+        failure_say(job->why, FW_ERR_PERMISSION, EPERM, "permission denied");
         if (job->why)
             procfs_explain_denial(process->pid, job->denied_tid, job->why->message,
                                   sizeof job->why->message);
@@ -164,20 +164,19 @@ static fw_error cannot_look(struct job *job)
 {
     int error = errno;
     if (error == EACCES || error == EPERM) {
-        process_fail(job->why, FW_ERR_PERMISSION, error, "permission denied");
+        failure_say(job->why, FW_ERR_PERMISSION, error, "permission denied");
         if (job->why)
             procfs_explain_denial(job->process->pid, job->process->pid, job->why->message,
                                   sizeof job->why->message);
         return FW_ERR_PERMISSION;
     }
     if (error == ENOENT || error == ESRCH)
-        return process_fail(job->why, FW_ERR_VANISHED, error, "process %d has ended",
-                            (int)job->process->pid);
+        return failure_say(job->why, FW_ERR_VANISHED, error, "process %d has ended",
+                           (int)job->process->pid);
     if (error == ENOMEM)
         return job_out_of_memory(job);
-    return process_fail(job->why, FW_ERR_SYSTEM, error,
-                        "cannot read the mappings of process %d: %s", (int)job->process->pid,
-                        strerror(error));
+    return failure_say(job->why, FW_ERR_SYSTEM, error, "cannot read the mappings of process %d: %s",
+                       (int)job->process->pid, strerror(error));
 }
 
 fw_error live_capture(struct fw_process *process, const struct fw_process_options *options,
@@ -255,21 +254,21 @@ fw_error live_open(struct fw_process *process, pid_t pid, struct fw_failure *why
     uint64_t leader;
     if (!procfs_status(pid, "Tgid", 10, &leader)) {
         if (kill(pid, 0) == 0 || errno == EPERM)
-            return process_fail(why, FW_ERR_PERMISSION, 0,
-                                "process %d exists, but /proc does not show it: mounted with "
-                                "hidepid, or not mounted; run as root",
-                                (int)pid);
-        return process_fail(why, FW_ERR_NOT_FOUND, errno, "there is no process %d", (int)pid);
+            return failure_say(why, FW_ERR_PERMISSION, 0,
+                               "process %d exists, but /proc does not show it: mounted with "
+                               "hidepid, or not mounted; run as root",
+                               (int)pid);
+        return failure_say(why, FW_ERR_NOT_FOUND, errno, "there is no process %d", (int)pid);
     }
     process->pid = process->view = (pid_t)leader;
     if (process->pid == getpid())
-        return process_fail(why, FW_ERR_ARGUMENT, 0,
-                            "process %d is this program, which cannot stop itself",
-                            (int)process->pid);
+        return failure_say(why, FW_ERR_ARGUMENT, 0,
+                           "process %d is this program, which cannot stop itself",
+                           (int)process->pid);
     if (!live_choose_view(process))
-        return process_fail(why, FW_ERR_VANISHED, 0,
-                            "process %d has ended; it is a zombie until its parent waits for it",
-                            (int)process->pid);
+        return failure_say(why, FW_ERR_VANISHED, 0,
+                           "process %d has ended; it is a zombie until its parent waits for it",
+                           (int)process->pid);
     int tasks = procfs_open_tasks(process->pid);
     struct procfs_stat stat = {0};
     if (tasks >= 0) {
@@ -278,14 +277,14 @@ fw_error live_open(struct fw_process *process, pid_t pid, struct fw_failure *why
     }
     process->start = stat.start;
     if (stat.kernel)
-        return process_fail(why, FW_ERR_UNSUPPORTED, 0,
-                            "%d is a thread of the kernel: it has no stack of its own here",
-                            (int)process->pid);
+        return failure_say(why, FW_ERR_UNSUPPORTED, 0,
+                           "%d is a thread of the kernel: it has no stack of its own here",
+                           (int)process->pid);
     read_identity(process);
     if (process->arch && process->arch->pointer_size > sizeof(void *))
-        return process_fail(why, FW_ERR_UNSUPPORTED, 0,
-                            "process %d is a 64-bit %s program and this is a 32-bit one",
-                            (int)process->pid, process->arch->name);
+        return failure_say(why, FW_ERR_UNSUPPORTED, 0,
+                           "process %d is a 64-bit %s program and this is a 32-bit one",
+                           (int)process->pid, process->arch->name);
     process->images.source = live_source(process);
     return FW_OK;
 }

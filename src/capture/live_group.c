@@ -58,9 +58,9 @@ static fw_error group_stop(struct job *job, struct group *group)
                 tid_list_add(&job->late, group->list[i].trace.tid);
         }
     }
-    return process_fail(job->why, FW_ERR_TIMEOUT, 0,
-                        "process %d starts threads faster than they can be stopped",
-                        (int)job->process->pid);
+    return failure_say(job->why, FW_ERR_TIMEOUT, 0,
+                       "process %d starts threads faster than they can be stopped",
+                       (int)job->process->pid);
 }
 
 /* One moment of all threads: `want` has an entry per thread of the try before, by id. */

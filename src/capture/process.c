@@ -3,7 +3,6 @@
 
 #include "unwind/walk.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +15,6 @@ enum {
     DEFAULT_TIMEOUT_MS = 500,
     CACHE_BITS = 12, /* of the rule cache */
 };
-
-fw_error process_fail(struct fw_failure *why, fw_error code, int os_error, const char *format, ...)
-{
-    if (!why)
-        return code;
-    *why = (struct fw_failure){.code = code, .os_error = os_error};
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(why->message, sizeof why->message, format, arguments);
-    va_end(arguments);
-    return code;
-}
 
 struct fw_process_options process_options(const struct fw_process_options *given)
 {
@@ -133,7 +120,7 @@ static fw_error memory_sufficed(const struct fw_process *process, fw_error error
                                 struct fw_failure *why)
 {
     return error == FW_OK && process->images.no_memory
-               ? process_fail(why, FW_ERR_MEMORY, 0, "out of memory")
+               ? failure_say(why, FW_ERR_MEMORY, 0, "out of memory")
                : error;
 }
 
@@ -152,13 +139,13 @@ static void drop_unfinished(struct fw_process *process)
 fw_error fw_process_open(int32_t pid, struct fw_process **process, struct fw_failure *why)
 {
     if (!process)
-        return process_fail(why, FW_ERR_ARGUMENT, 0, "no place for the process");
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "no place for the process");
     *process = NULL;
     if (pid <= 0)
-        return process_fail(why, FW_ERR_ARGUMENT, 0, "%d is no process id", (int)pid);
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "%d is no process id", (int)pid);
     struct fw_process *opened = process_new();
     if (!opened)
-        return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     fw_error error = memory_sufficed(opened, live_open(opened, pid, why), why);
     if (error != FW_OK) {
         fw_process_close(opened);
@@ -172,11 +159,11 @@ fw_error fw_process_open_core(const char *path, const char *executable, const ch
                               struct fw_process **process, struct fw_failure *why)
 {
     if (!process || !path)
-        return process_fail(why, FW_ERR_ARGUMENT, 0, "no core file named");
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "no core file named");
     *process = NULL;
     struct fw_process *opened = process_new();
     if (!opened)
-        return process_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     fw_error error =
         memory_sufficed(opened, core_open(opened, path, executable, sysroot, why), why);
     if (error != FW_OK) {
@@ -207,7 +194,7 @@ fw_error fw_process_capture(struct fw_process *process, const struct fw_process_
                             struct fw_failure *why)
 {
     if (!process || !threads || !count)
-        return process_fail(why, FW_ERR_ARGUMENT, 0, "no place for the threads");
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "no place for the threads");
     *threads = NULL;
     *count = 0;
     struct fw_process_options chosen = process_options(options);

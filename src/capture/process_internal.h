@@ -5,6 +5,7 @@
 #ifndef CAPTURE_PROCESS_INTERNAL_H
 #define CAPTURE_PROCESS_INTERNAL_H
 
+#include "base/failure.h"
 #include "capture/images.h"
 #include "framewalk/process.h"
 #include "unwind/memory.h"
@@ -38,10 +39,6 @@ struct fw_process {
 /* The defaults of struct fw_process_options applied, and only those fields that the caller's size
  * covers. */
 struct fw_process_options process_options(const struct fw_process_options *given);
-
-/* Fills `why` (may be NULL) and returns `code`. */
-fw_error process_fail(struct fw_failure *why, fw_error code, int os_error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 
 /* A new entry of process->threads, zeroed; NULL when out of memory. Invalidated by the next. */
 struct fw_process_thread *process_add_thread(struct fw_process *process, fw_thread_id id);

@@ -1,8 +1,8 @@
 #include "report/v5.h"
+#include "base/failure.h"
 
 #include "report/write.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 struct job { /* its frames number its own images */
@@ -71,42 +71,29 @@ void read_v5(struct report_build *b)
             read_job(b, i);
 }
 
-static fw_error refuse(struct fw_failure *why, fw_error error, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static fw_error refuse(struct fw_failure *why, fw_error error, const char *format, ...)
-{
-    if (!why)
-        return error;
-    *why = (struct fw_failure){.code = error};
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why->message, sizeof why->message, format, args);
-    va_end(args);
-    return error;
-}
-
 static fw_error check_job(const struct jdoc *doc, uint32_t job, struct fw_failure *why)
 {
     uint32_t map = jdoc_get(doc, job, "memoryMap"), stacks = jdoc_get(doc, job, "stacks");
     if (!jdoc_is(doc, map, JARRAY) || !jdoc_is(doc, stacks, JARRAY))
-        return refuse(why, FW_ERR_CORRUPT, "a job lacks memoryMap or stacks");
+        return failure_say(why, FW_ERR_CORRUPT, 0, "a job lacks memoryMap or stacks");
     size_t images = 0;
     for (uint32_t i = jdoc_first(doc, map); i != JNONE; i = jdoc_after(doc, map, i), images++)
         if (!jdoc_is(doc, jdoc_at(doc, i, 0), JSTRING) ||
             !jdoc_is(doc, jdoc_at(doc, i, 1), JSTRING))
-            return refuse(why, FW_ERR_CORRUPT, "entry %zu of memoryMap is not [name, id]", images);
+            return failure_say(why, FW_ERR_CORRUPT, 0, "entry %zu of memoryMap is not [name, id]",
+                               images);
     for (uint32_t s = jdoc_first(doc, stacks); s != JNONE; s = jdoc_after(doc, stacks, s)) {
         if (!jdoc_is(doc, s, JARRAY))
-            return refuse(why, FW_ERR_CORRUPT, "a stack at byte %zu is not an array",
-                          doc->nodes[s].begin);
+            return failure_say(why, FW_ERR_CORRUPT, 0, "a stack at byte %zu is not an array",
+                               doc->nodes[s].begin);
         for (uint32_t i = jdoc_first(doc, s); i != JNONE; i = jdoc_after(doc, s, i)) {
             uint64_t image, offset;
             if (!jdoc_u64(doc, jdoc_at(doc, i, 0), &image) ||
                 !jdoc_u64(doc, jdoc_at(doc, i, 1), &offset) ||
                 (image >= images && image != UINT64_MAX))
-                return refuse(why, FW_ERR_CORRUPT, "the frame at byte %zu is not [module, offset]",
-                              doc->nodes[i].begin);
+                return failure_say(why, FW_ERR_CORRUPT, 0,
+                                   "the frame at byte %zu is not [module, offset]",
+                                   doc->nodes[i].begin);
         }
     }
     return FW_OK;
@@ -115,15 +102,15 @@ static fw_error check_job(const struct jdoc *doc, uint32_t job, struct fw_failur
 fw_error v5_check(const struct report *r, struct fw_failure *why)
 {
     if (r->kind != REPORT_V5)
-        return refuse(why, FW_ERR_FORMAT, "not a symbolication request");
+        return failure_say(why, FW_ERR_FORMAT, 0, "not a symbolication request");
     if (!r->complete)
-        return refuse(why, FW_ERR_CORRUPT, "%s", r->note);
+        return failure_say(why, FW_ERR_CORRUPT, 0, "%s", r->note);
     const struct jdoc *doc = &r->build->body;
     uint32_t jobs = jdoc_get(doc, 0, "jobs");
     if (jobs == JNONE)
         return check_job(doc, 0, why);
     if (!jdoc_is(doc, jobs, JARRAY))
-        return refuse(why, FW_ERR_CORRUPT, "jobs is not an array");
+        return failure_say(why, FW_ERR_CORRUPT, 0, "jobs is not an array");
     fw_error error = FW_OK;
     for (uint32_t i = jdoc_first(doc, jobs); i != JNONE && !error; i = jdoc_after(doc, jobs, i))
         error = check_job(doc, i, why);

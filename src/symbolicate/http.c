@@ -6,8 +6,9 @@
  */
 #include "symbolicate/http.h"
 
+#include "symbolicate/curl_library.h"
+
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +18,6 @@
 enum { CONNECT_SECONDS = 20, REDIRECTS = 5, SLOW_BYTES = 100 << 10 };
 
 static struct {
-    CURLcode (*global_init)(long flags);
     CURL *(*easy_init)(void);
     CURLcode (*easy_setopt)(CURL *handle, CURLoption option, ...);
     CURLcode (*easy_perform)(CURL *handle);
@@ -31,30 +31,13 @@ static struct {
 
 static void load_curl(void)
 {
-    /* gnutls and openssl builds have the same interface under different names. */
-    static const char *const libraries[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
-    void *library = NULL;
-    for (size_t i = 0; i < 2 && !library; i++)
-        library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return;
-    const struct {
-        const char *name;
-        void *to; /* a function pointer, filled as dlsym(3) shows */
-    } functions[] = {
-        {"curl_global_init", &curl.global_init},       {"curl_easy_init", &curl.easy_init},
-        {"curl_easy_setopt", &curl.easy_setopt},       {"curl_easy_perform", &curl.easy_perform},
-        {"curl_easy_getinfo", &curl.easy_getinfo},     {"curl_easy_cleanup", &curl.easy_cleanup},
-        {"curl_easy_strerror", &curl.easy_strerror},   {"curl_slist_append", &curl.slist_append},
-        {"curl_slist_free_all", &curl.slist_free_all},
+    const struct curl_function functions[] = {
+        {"curl_easy_init", &curl.easy_init},       {"curl_easy_setopt", &curl.easy_setopt},
+        {"curl_easy_perform", &curl.easy_perform}, {"curl_easy_getinfo", &curl.easy_getinfo},
+        {"curl_easy_cleanup", &curl.easy_cleanup}, {"curl_easy_strerror", &curl.easy_strerror},
+        {"curl_slist_append", &curl.slist_append}, {"curl_slist_free_all", &curl.slist_free_all},
     };
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *function = dlsym(library, functions[i].name);
-        if (!function)
-            return;
-        memcpy(functions[i].to, &function, sizeof function);
-    }
-    curl.usable = curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    curl.usable = curl_library_load(functions, sizeof functions / sizeof functions[0]);
 }
 
 struct transfer {

@@ -14,7 +14,7 @@ extern const char wait_begin[] __asm__("section$start$__TEXT$fw_wait");
 extern const char wait_end[] __asm__("section$end$__TEXT$fw_wait");
 #else
 #define wait_begin __start_framewalk_wait
-#define wait_end __stop_framewalk_wait
+#define wait_end   __stop_framewalk_wait
 extern const char wait_begin[] __attribute__((visibility("hidden")));
 extern const char wait_end[] __attribute__((visibility("hidden")));
 #endif

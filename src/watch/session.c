@@ -6,13 +6,13 @@
  * to the child, and would outlive the parent in it: pthread_atfork closes them there.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/failure.h"
 #include "base/os_error.h"
 #include "watch/spool_internal.h"
 
@@ -57,18 +57,6 @@ static void delist(struct fw_reports *reports)
     }
 }
 
-static fw_error fail(struct fw_failure *why, fw_error code, int os_error, const char *format, ...)
-{
-    if (!why)
-        return code;
-    *why = (struct fw_failure){.code = code, .os_error = os_error};
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(why->message, sizeof why->message, format, arguments);
-    va_end(arguments);
-    return code;
-}
-
 static fw_error fail_folder(struct fw_failure *why, const char *folder, int number)
 {
     char text[64];
@@ -76,8 +64,8 @@ static fw_error fail_folder(struct fw_failure *why, const char *folder, int numb
     const fw_error code = forbidden          ? FW_ERR_PERMISSION
                           : number == ENOMEM ? FW_ERR_MEMORY
                                              : FW_ERR_SYSTEM;
-    return fail(why, code, number, "cannot keep reports in '%s': %s", folder,
-                os_error_text(number, text, sizeof text));
+    return failure_say(why, code, number, "cannot keep reports in '%s': %s", folder,
+                       os_error_text(number, text, sizeof text));
 }
 
 /* One mapping for all: pages of writers that are never used cost nothing. */
@@ -135,16 +123,16 @@ fw_error fw_reports_open(const struct fw_reports_options *given, struct fw_repor
 {
     struct fw_reports_options options = {0};
     if (!result)
-        return fail(why, FW_ERR_ARGUMENT, 0, "no place for the session");
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "no place for the session");
     *result = NULL;
     if (!given || given->size < offsetof(struct fw_reports_options, max_files))
-        return fail(why, FW_ERR_ARGUMENT, 0, "no options, or without their size");
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "no options, or without their size");
     memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
     if (!options.folder || !*options.folder)
-        return fail(why, FW_ERR_ARGUMENT, 0, "no folder for reports");
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "no folder for reports");
     struct fw_reports *reports = allocate();
     if (!reports)
-        return fail(why, FW_ERR_MEMORY, ENOMEM, "no memory for writing reports");
+        return failure_say(why, FW_ERR_MEMORY, ENOMEM, "no memory for writing reports");
     int number = open_folder(reports, options.folder);
     if (number) {
         fw_reports_close(reports);
@@ -152,7 +140,8 @@ fw_error fw_reports_open(const struct fw_reports_options *given, struct fw_repor
     }
     if (!enlist(reports)) {
         fw_reports_close(reports);
-        return fail(why, FW_ERR_FULL, 0, "more than %d folders of reports are open", SESSIONS);
+        return failure_say(why, FW_ERR_FULL, 0, "more than %d folders of reports are open",
+                           SESSIONS);
     }
     take_options(reports, &options);
     if (!options.no_recovery) {

@@ -134,14 +134,14 @@ static fw_error make(const struct fw_upload_options *options, struct fw_upload *
 {
     struct fw_upload *u = calloc(1, sizeof *u);
     if (!u)
-        return upload_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     u->wake[0] = u->wake[1] = u->done[0] = u->done[1] = -1;
     u->owner = getpid();
     u->totals.size = sizeof u->totals;
     pthread_mutex_init(&u->guard, NULL);
     fw_error error = upload_settings_make(options, true, &u->settings, why);
     if (!error && (!open_pipe(u->wake) || !open_pipe(u->done)))
-        error = upload_fail(why, FW_ERR_SYSTEM, errno, "no pipe: %s", strerror(errno));
+        error = failure_say(why, FW_ERR_SYSTEM, errno, "no pipe: %s", strerror(errno));
     if (!error && !u->settings.options.transport) {
         u->client = upload_curl_open(&u->settings, why);
         error = u->client ? FW_OK : FW_ERR_UNSUPPORTED;
@@ -168,7 +168,7 @@ fw_error fw_upload_start(const struct fw_upload_options *options, struct fw_uplo
                          struct fw_failure *why)
 {
     if (!options || !upload)
-        return upload_fail(why, FW_ERR_ARGUMENT, 0, "fw_upload_start: no options, or no result");
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "fw_upload_start: no options, or no result");
     *upload = NULL;
     struct fw_upload *u = NULL;
     fw_error error = make(options, &u, why);
@@ -177,7 +177,7 @@ fw_error fw_upload_start(const struct fw_upload_options *options, struct fw_uplo
     int code = start_thread(u);
     if (code) {
         destroy(u);
-        return upload_fail(why, FW_ERR_SYSTEM, code, "no thread: %s", strerror(code));
+        return failure_say(why, FW_ERR_SYSTEM, code, "no thread: %s", strerror(code));
     }
     *upload = u;
     return FW_OK;
@@ -248,8 +248,8 @@ void fw_upload_stop(struct fw_upload *u, uint32_t timeout_ms)
 static fw_error outcome_error(const struct upload_outcome *outcome, struct fw_failure *why)
 {
     switch (outcome->end) {
-    case UPLOAD_KEY: return upload_fail(why, FW_ERR_PERMISSION, 0, "%s", outcome->message);
-    case UPLOAD_FAILED: return upload_fail(why, FW_ERR_SYSTEM, 0, "%s", outcome->message);
+    case UPLOAD_KEY: return failure_say(why, FW_ERR_PERMISSION, 0, "%s", outcome->message);
+    case UPLOAD_FAILED: return failure_say(why, FW_ERR_SYSTEM, 0, "%s", outcome->message);
     default: return FW_OK;
     }
 }
@@ -261,7 +261,7 @@ fw_error fw_upload_now(const struct fw_upload_options *options, struct fw_upload
     struct upload_outcome outcome = {.end = UPLOAD_DONE};
     struct upload_job job = {.settings = &settings};
     if (!options || (totals && !take_totals(totals, &(struct fw_upload_totals){0})))
-        return upload_fail(why, FW_ERR_ARGUMENT, 0,
+        return failure_say(why, FW_ERR_ARGUMENT, 0,
                            "fw_upload_now: no options, or totals without their size");
     fw_error error = upload_settings_make(options, true, &settings, why);
     if (error)

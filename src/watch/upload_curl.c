@@ -102,7 +102,7 @@ struct upload_curl_client *upload_curl_open(const struct upload_settings *settin
     }
     if (!curl || !c || !c->multi || !c->easy || !set_fixed(c)) {
         upload_curl_close(c);
-        upload_fail(why, FW_ERR_UNSUPPORTED, 0,
+        failure_say(why, FW_ERR_UNSUPPORTED, 0,
                     "libcurl 7.85 or later with https is not there, or out of memory");
         return NULL;
     }

@@ -99,7 +99,7 @@ static fw_error failed_open(const char *path, int code, struct fw_failure *why)
         error = FW_ERR_NOT_FOUND;
     else if (code == EACCES || code == EPERM)
         error = FW_ERR_PERMISSION;
-    return upload_fail(why, error, code, "%.160s: %s", path, strerror(code));
+    return failure_say(why, error, code, "%.160s: %s", path, strerror(code));
 }
 
 fw_error upload_folder_open(const char *path, bool read_only, struct upload_folder *folder,
@@ -115,13 +115,13 @@ fw_error upload_folder_open(const char *path, bool read_only, struct upload_fold
     int code = errno;
     fw_error error = FW_OK;
     if (folder->state < 0) {
-        error = upload_fail(why, code == EACCES ? FW_ERR_PERMISSION : FW_ERR_SYSTEM, code,
+        error = failure_say(why, code == EACCES ? FW_ERR_PERMISSION : FW_ERR_SYSTEM, code,
                             "%.140s/%s, the lock of those who send: %s", path, state_name,
                             strerror(code));
     } else if (flock(folder->state, LOCK_EX | LOCK_NB) != 0) {
         code = errno;
         error = code == EWOULDBLOCK
-                    ? upload_fail(why, FW_ERR_TIMEOUT, code,
+                    ? failure_say(why, FW_ERR_TIMEOUT, code,
                                   "%.160s: another process is sending from here", path)
                     : failed_open(path, code, why);
     }
@@ -217,7 +217,7 @@ fw_error upload_folder_list(int folder, struct upload_list *list, struct fw_fail
     *list = (struct upload_list){.folder = folder};
     DIR *listing = open_listing(folder);
     if (!listing)
-        return upload_fail(why, FW_ERR_SYSTEM, errno, "the folder of reports: %s", strerror(errno));
+        return failure_say(why, FW_ERR_SYSTEM, errno, "the folder of reports: %s", strerror(errno));
     size_t room = 0;
     bool enough = true;
     struct dirent *entry;
@@ -231,7 +231,7 @@ fw_error upload_folder_list(int folder, struct upload_list *list, struct fw_fail
     closedir(listing);
     if (!enough) {
         upload_list_free(list);
-        return upload_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     }
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, older);

@@ -15,6 +15,7 @@
 #ifndef WATCH_UPLOAD_INTERNAL_H
 #define WATCH_UPLOAD_INTERNAL_H
 
+#include "base/failure.h"
 #include "framewalk/upload.h"
 #include "report/fwr.h"
 
@@ -43,9 +44,6 @@ struct upload_settings {
 fw_error upload_settings_make(const struct fw_upload_options *options, bool with_folder,
                               struct upload_settings *settings, struct fw_failure *why);
 void upload_settings_free(struct upload_settings *settings);
-/* Says `code` and the message in `why`, which may be NULL. */
-fw_error upload_fail(struct fw_failure *why, fw_error code, int os_error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 
 /* --- backoff --- */
 

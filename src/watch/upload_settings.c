@@ -12,7 +12,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,18 +32,6 @@ enum {
 
 static const char path_of_reports[] = "/api/v1/reports";
 static const char bearer[] = "Authorization: Bearer ";
-
-fw_error upload_fail(struct fw_failure *why, fw_error code, int os_error, const char *format, ...)
-{
-    if (why) {
-        *why = (struct fw_failure){.code = code, .os_error = os_error};
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(why->message, sizeof why->message, format, arguments);
-        va_end(arguments);
-    }
-    return code;
-}
 
 /* A struct of a caller who knows more fields is fine as long as these are zero. */
 static bool take_options(const struct fw_upload_options *from, struct fw_upload_options *to)
@@ -158,13 +145,13 @@ static fw_error take_url(struct upload_settings *s, const char *given, struct fw
 {
     struct url parts;
     if (!given || !*given)
-        return upload_fail(why, FW_ERR_ARGUMENT, 0, "no URL of a collector was given");
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "no URL of a collector was given");
     const char *wrong = split_url(given, &parts);
     if (wrong) /* not shown: it may hold a password */
-        return upload_fail(why, FW_ERR_ARGUMENT, 0, "the collector's URL: %s", wrong);
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "the collector's URL: %s", wrong);
     s->loopback = is_loopback(&parts);
     if (!parts.https && !s->loopback && !s->options.plain_http)
-        return upload_fail(
+        return failure_say(
             why, FW_ERR_ARGUMENT, 0,
             "%.150s: http:// would send reports and key for all to read; use https://", given);
     size_t size = strlen(given);
@@ -172,7 +159,7 @@ static fw_error take_url(struct upload_settings *s, const char *given, struct fw
         size--;
     s->target = malloc(size + sizeof path_of_reports);
     if (!s->target)
-        return upload_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     memcpy(s->target, given, size);
     memcpy(s->target + size, path_of_reports, sizeof path_of_reports);
     return FW_OK;
@@ -198,16 +185,16 @@ static fw_error take_key(struct upload_settings *s, const char *key, size_t size
         size--;
     }
     if (!size || size > KEY_MAX)
-        return upload_fail(why, FW_ERR_ARGUMENT, 0, "the key is %s",
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "the key is %s",
                            size ? "longer than any key" : "empty");
     for (size_t i = 0; i < size; i++) {
         if (key[i] <= ' ' || key[i] > '~')
-            return upload_fail(why, FW_ERR_ARGUMENT, 0,
+            return failure_say(why, FW_ERR_ARGUMENT, 0,
                                "the key holds spaces, line breaks or characters beyond ASCII");
     }
     s->authorization = malloc(sizeof bearer + size);
     if (!s->authorization)
-        return upload_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     memcpy(s->authorization, bearer, sizeof bearer);
     memcpy(s->authorization + sizeof bearer - 1, key, size);
     s->authorization[sizeof bearer - 1 + size] = '\0';
@@ -219,12 +206,12 @@ static fw_error read_key(struct upload_settings *s, const char *path, int fd,
 {
     struct stat about;
     if (fstat(fd, &about) != 0)
-        return upload_fail(why, FW_ERR_SYSTEM, errno, "%.150s: %s", path, strerror(errno));
+        return failure_say(why, FW_ERR_SYSTEM, errno, "%.150s: %s", path, strerror(errno));
     if (!S_ISREG(about.st_mode))
-        return upload_fail(why, FW_ERR_ARGUMENT, 0, "%.150s: the key's file is no regular file",
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "%.150s: the key's file is no regular file",
                            path);
     if (about.st_mode & (S_IRWXO | S_IWGRP))
-        return upload_fail(why, FW_ERR_PERMISSION, 0,
+        return failure_say(why, FW_ERR_PERMISSION, 0,
                            "%.120s: others may read or change the key; chmod 600 makes it safe",
                            path);
     char key[KEY_MAX + 64];
@@ -234,7 +221,7 @@ static fw_error read_key(struct upload_settings *s, const char *path, int fd,
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return upload_fail(why, FW_ERR_SYSTEM, errno, "%.150s: %s", path, strerror(errno));
+            return failure_say(why, FW_ERR_SYSTEM, errno, "%.150s: %s", path, strerror(errno));
         size += (size_t)got;
     }
     fw_error error = take_key(s, key, size, why);
@@ -247,7 +234,7 @@ static fw_error take_key_file(struct upload_settings *s, const char *path, struc
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         int code = errno;
-        return upload_fail(why, code == ENOENT ? FW_ERR_NOT_FOUND : FW_ERR_PERMISSION, code,
+        return failure_say(why, code == ENOENT ? FW_ERR_NOT_FOUND : FW_ERR_PERMISSION, code,
                            "%.150s: the key cannot be read: %s", path, strerror(code));
     }
     fw_error error = read_key(s, path, fd, why);
@@ -276,21 +263,21 @@ static fw_error fill(struct upload_settings *s, const struct fw_upload_options *
     o->folder = o->url = o->key = o->key_file = o->ca_file =
         NULL; /* the caller's: not to be freed */
     if (!sized)
-        return upload_fail(why, FW_ERR_ARGUMENT, 0,
+        return failure_say(why, FW_ERR_ARGUMENT, 0,
                            "fw_upload_options: its size or reserved fields are not as documented");
     if (with_folder && (!folder || !*folder))
-        return upload_fail(why, FW_ERR_ARGUMENT, 0, "no folder of reports was given");
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "no folder of reports was given");
     if (key && key_file)
-        return upload_fail(why, FW_ERR_ARGUMENT, 0, "a key and a file with one were given");
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "a key and a file with one were given");
     fill_defaults(o);
     bool failed = false;
     o->folder = copied(folder, &failed);
     o->url = copied(url, &failed);
     o->ca_file = copied(ca_file, &failed);
     if (failed)
-        return upload_fail(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     if (ca_file && access(ca_file, R_OK) != 0)
-        return upload_fail(why, FW_ERR_NOT_FOUND, errno,
+        return failure_say(why, FW_ERR_NOT_FOUND, errno,
                            "%.150s: the certificates cannot be read: %s", ca_file, strerror(errno));
     fw_error error = take_url(s, url, why);
     if (!error && key)
