@@ -190,7 +190,8 @@ static void starved(void)
     const struct sched_param none = {0};
     const bool can = sched_setscheduler(0, SCHED_IDLE, &none) == 0;
     while (can && totals().vetoed[FW_HANG_VETO_STARVED] == 0 &&
-           totals().vetoed[FW_HANG_VETO_STOPPED] == 0) { /* the monitor may come too late, too */
+           totals().vetoed[FW_HANG_VETO_STOPPED] == 0 &&
+           totals().hangs == 0) { /* the monitor may come too late, too */
         const uint64_t end = clock_ns() + UINT64_C(1500000000);
         fw_hang_busy(watch);
         while (clock_ns() < end)
