@@ -107,7 +107,7 @@ static void round_of_writing(const char *folder)
         writer[i] = start(folder, told[1]);
     close(told[1]);
     for (int i = 0; i < WRITERS; i++) {
-        struct timespec life = {0, 1000L * random_below(LIFE_US)};
+        struct timespec life = {0, 1000 * (long)random_below(LIFE_US)};
         int status;
         nanosleep(&life, NULL);
         kill(writer[i], SIGKILL);
@@ -197,7 +197,7 @@ int main(int count, char **words)
         struct fw_reports *reports = spool_open(folder, MANY);
         struct fw_reports_totals totals = {.size = sizeof totals};
         fw_reports_totals(reports, &totals);
-        recovered += totals.recovered;
+        recovered += (unsigned long)totals.recovered;
         fw_reports_close(reports);
         look(folder, true);
     }

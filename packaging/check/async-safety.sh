@@ -6,7 +6,7 @@
 # reached is followed, function pointers in tables included; what is not defined in the objects
 # must be listed in FOLDER/async-safe-calls (NAME* for all that begin so). A violation is printed
 # with its chain of references. Mach-O objects (llvm-objdump) are translated to that form first;
-# beside the common lists each kind of object has one of its own (async-safe-roots-elf, ...).
+# beside the common lists each kind of object has some of its own (async-safe-roots-elf, -elf64, -macho, ...).
 #
 # With FW_PATH=NAME another path is followed: from FOLDER/NAME-roots, which may call what FOLDER/NAME-calls lists besides.
 set -eu
@@ -14,14 +14,18 @@ objdump=$1 folder=$2
 shift 2
 
 case $("$objdump" -h "$1") in
-*mach-o*) lists='-macho' ;;
-*) lists= ;;
+*mach-o*) lists=-macho ;;
+*elf64*) lists='-elf -elf64' ;;
+*) lists=-elf ;;
 esac
 references() {
-    if [ "$lists" ]; then "$objdump" -h -t -r "$@" | awk -f "$folder/macho-refs.awk"; else "$objdump" -t -r "$@"; fi
+    if [ "$lists" = -macho ]; then "$objdump" -h -t -r "$@" | awk -f "$folder/macho-refs.awk"; else "$objdump" -t -r "$@"; fi
 }
 list() { # KIND: the entries of async-safe-KIND: common ones, and those of the kind of objects
-    sed 's/#.*//' "$folder/async-safe-$1" "$folder/async-safe-$1${lists:--elf}"
+    sed 's/#.*//' "$folder/async-safe-$1"
+    for own in $lists; do
+        [ ! -f "$folder/async-safe-$1$own" ] || sed 's/#.*//' "$folder/async-safe-$1$own"
+    done
 }
 path() { # KIND: of the path that is followed
     case $1${FW_PATH:-} in

@@ -14,7 +14,7 @@ run_fuzz() {
     [ -z "$only" ] || [ -f "fuzz/${only}_fuzz.c" ] || die "no such fuzz target: $only"
 
     # shellcheck disable=SC2086 # lists of words
-    need_packages $packages_build $packages_fuzz
+    need_packages $packages_build $packages_tool $packages_fuzz
     build fuzz
     set --
     for source in fuzz/*_fuzz.c; do

@@ -43,7 +43,8 @@ static uintptr_t lowest(const struct self_mapping *mapping)
     if (arguments - mapping->lo >= mapping->hi - mapping->lo ||
         getrlimit(RLIMIT_STACK, &limit) != 0)
         return mapping->lo;
-    const uintptr_t most = limit.rlim_cur > mapping->hi / 2 ? mapping->hi / 2 : limit.rlim_cur;
+    const uintptr_t most =
+        limit.rlim_cur > mapping->hi / 2 ? mapping->hi / 2 : (uintptr_t)limit.rlim_cur;
     return mapping->hi - most < mapping->lo ? mapping->hi - most : mapping->lo;
 }
 

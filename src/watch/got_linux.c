@@ -201,8 +201,9 @@ static struct slot *replaced(const struct pointers *pointers, uintptr_t at)
     return NULL;
 }
 
-static void replace(struct pass *pass, const struct got_relocation *relocation,
-                    const ElfW(Sym) * symbol, uint32_t number)
+/* False: the slot was written meanwhile, by a thread or a signal handler that bound it. */
+static bool try_replace(struct pass *pass, const struct got_relocation *relocation,
+                        const ElfW(Sym) * symbol, uint32_t number)
 {
     struct pointers *pointers = pass->pointers;
     const struct got_name *name = &pointers->names.name[number];
@@ -210,15 +211,15 @@ static void replace(struct pass *pass, const struct got_relocation *relocation,
     bool lazy;
     if (pointers->owner.led(pointers->owner.context, value) || !is_function(pass, name) ||
         replaced(pointers, relocation->slot))
-        return;
+        return true;
     const uintptr_t target = target_of(pass, relocation, symbol, name, value, &lazy);
     if (!target)
-        return;
+        return true;
     const uintptr_t thunk = pointers->owner.lead(pointers->owner.context, number, target);
     if (!thunk || !has_room((void **)&pointers->slot, pointers->slots, &pointers->slot_room,
                             sizeof *pointers->slot)) {
         pointers->count[number].refused = true;
-        return;
+        return true;
     }
     /* Written down first: what is in a slot can always be put back. */
     pointers->slot[pointers->slots] = (struct slot){.at = relocation->slot,
@@ -229,10 +230,21 @@ static void replace(struct pass *pass, const struct got_relocation *relocation,
                                                     .lazy = lazy};
     pointers->slots++;
     if (store(relocation->slot, value, thunk))
-        return;
+        return true;
     pointers->slots--;
     pass->complete = false;
-    pointers->count[number].refused |= load(relocation->slot) == value;
+    const bool same = load(relocation->slot) == value;
+    pointers->count[number].refused |= same;
+    return same;
+}
+
+/* A slot is bound once; if it keeps changing, the next refresh looks at it again. */
+static void replace(struct pass *pass, const struct got_relocation *relocation,
+                    const ElfW(Sym) * symbol, uint32_t number)
+{
+    for (int tries = 0; tries < 3; tries++)
+        if (try_replace(pass, relocation, symbol, number))
+            return;
 }
 
 static void look_at(void *context, const struct got_relocation *relocation)

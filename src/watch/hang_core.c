@@ -268,9 +268,8 @@ static bool adopt(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct han
         end_turn(m, t, end_of(w, t, now));
     uint64_t name[MARK_NAME_WORDS];
     for (unsigned i = 0; i < MARK_NAME_WORDS; i++)
-        name[i] = __atomic_load_n(&w->name[i], __ATOMIC_RELAXED);
-    t->thread = (fw_thread_id)__atomic_load_n(&w->thread, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        name[i] = __atomic_load_n(&w->name[i], __ATOMIC_ACQUIRE); /* before the second look */
+    t->thread = (fw_thread_id)__atomic_load_n(&w->thread, __ATOMIC_ACQUIRE);
     t->generation = 0;
     if (__atomic_load_n(&w->generation, __ATOMIC_RELAXED) != generation)
         return true; /* changed meanwhile: next time, for that rings */

@@ -14,6 +14,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Where off_t has 64 bits and a pointer has not, the functions that know of it have another name.
+ */
+#if __SIZEOF_POINTER__ == 4
+#define REAL(name) __real_##name##64
+#define WRAP(name) __wrap_##name##64
+#else
+#define REAL(name) __real_##name
+#define WRAP(name) __wrap_##name
+#endif
+
 static long calls, fault_call;
 static enum sys_fault fault_kind;
 static int fault_error;
@@ -75,40 +85,40 @@ static bool fails(const char *name, bool *half)
     return bad
 
 int __real_mkdir(const char *path, mode_t mode);
-int __real_open(const char *path, int flags, ...);
-int __real_openat(int folder, const char *path, int flags, ...);
+int REAL(open)(const char *path, int flags, ...);
+int REAL(openat)(int folder, const char *path, int flags, ...);
 DIR *__real_fdopendir(int folder);
-struct dirent *__real_readdir(DIR *list);
-int __real_fstat(int file, struct stat *stat);
-int __real_fstatat(int folder, const char *path, struct stat *stat, int flags);
+struct dirent *REAL(readdir)(DIR *list);
+int REAL(fstat)(int file, struct stat *stat);
+int REAL(fstatat)(int folder, const char *path, struct stat *stat, int flags);
 int __real_flock(int file, int how);
 int __real_getentropy(void *to, size_t size);
-ssize_t __real_pread(int file, void *to, size_t size, off_t offset);
-ssize_t __real_pwrite(int file, const void *from, size_t size, off_t offset);
-int __real_ftruncate(int file, off_t size);
+ssize_t REAL(pread)(int file, void *to, size_t size, off_t offset);
+ssize_t REAL(pwrite)(int file, const void *from, size_t size, off_t offset);
+int REAL(ftruncate)(int file, off_t size);
 int __real_renameat(int from_folder, const char *from, int to_folder, const char *to);
 int __real_unlinkat(int folder, const char *path, int flags);
 int __real_close(int file);
-void *__real_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
+void *REAL(mmap)(void *at, size_t size, int protection, int flags, int file, off_t offset);
 
 int __wrap_mkdir(const char *path, mode_t mode);
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_openat(int folder, const char *path, int flags, ...);
+int WRAP(open)(const char *path, int flags, ...);
+int WRAP(openat)(int folder, const char *path, int flags, ...);
 DIR *__wrap_fdopendir(int folder);
-struct dirent *__wrap_readdir(DIR *list);
-int __wrap_fstat(int file, struct stat *stat);
-int __wrap_fstatat(int folder, const char *path, struct stat *stat, int flags);
+struct dirent *WRAP(readdir)(DIR *list);
+int WRAP(fstat)(int file, struct stat *stat);
+int WRAP(fstatat)(int folder, const char *path, struct stat *stat, int flags);
 int __wrap_flock(int file, int how);
 int __wrap_getentropy(void *to, size_t size);
-ssize_t __wrap_pread(int file, void *to, size_t size, off_t offset);
-ssize_t __wrap_pwrite(int file, const void *from, size_t size, off_t offset);
-int __wrap_ftruncate(int file, off_t size);
+ssize_t WRAP(pread)(int file, void *to, size_t size, off_t offset);
+ssize_t WRAP(pwrite)(int file, const void *from, size_t size, off_t offset);
+int WRAP(ftruncate)(int file, off_t size);
 int __wrap_fdatasync(int file);
 int __wrap_fsync(int file);
 int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to);
 int __wrap_unlinkat(int folder, const char *path, int flags);
 int __wrap_close(int file);
-void *__wrap_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
+void *WRAP(mmap)(void *at, size_t size, int protection, int flags, int file, off_t offset);
 
 int __wrap_mkdir(const char *path, mode_t mode)
 {
@@ -120,22 +130,22 @@ static mode_t mode_of(int flags, va_list arguments)
     return flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
 }
 
-int __wrap_open(const char *path, int flags, ...)
+int WRAP(open)(const char *path, int flags, ...)
 {
     va_list arguments;
     va_start(arguments, flags);
     mode_t mode = mode_of(flags, arguments);
     va_end(arguments);
-    CALL("open", int, -1, __real_open(path, flags, mode));
+    CALL("open", int, -1, REAL(open)(path, flags, mode));
 }
 
-int __wrap_openat(int folder, const char *path, int flags, ...)
+int WRAP(openat)(int folder, const char *path, int flags, ...)
 {
     va_list arguments;
     va_start(arguments, flags);
     mode_t mode = mode_of(flags, arguments);
     va_end(arguments);
-    CALL("openat", int, -1, __real_openat(folder, path, flags, mode));
+    CALL("openat", int, -1, REAL(openat)(folder, path, flags, mode));
 }
 
 DIR *__wrap_fdopendir(int folder)
@@ -143,19 +153,19 @@ DIR *__wrap_fdopendir(int folder)
     CALL("fdopendir", DIR *, NULL, __real_fdopendir(folder));
 }
 
-struct dirent *__wrap_readdir(DIR *list)
+struct dirent *WRAP(readdir)(DIR *list)
 {
-    CALL("readdir", struct dirent *, NULL, __real_readdir(list));
+    CALL("readdir", struct dirent *, NULL, REAL(readdir)(list));
 }
 
-int __wrap_fstat(int file, struct stat *stat)
+int WRAP(fstat)(int file, struct stat *stat)
 {
-    CALL("fstat", int, -1, __real_fstat(file, stat));
+    CALL("fstat", int, -1, REAL(fstat)(file, stat));
 }
 
-int __wrap_fstatat(int folder, const char *path, struct stat *stat, int flags)
+int WRAP(fstatat)(int folder, const char *path, struct stat *stat, int flags)
 {
-    CALL("fstatat", int, -1, __real_fstatat(folder, path, stat, flags));
+    CALL("fstatat", int, -1, REAL(fstatat)(folder, path, stat, flags));
 }
 
 int __wrap_flock(int file, int how)
@@ -168,12 +178,12 @@ int __wrap_getentropy(void *to, size_t size)
     CALL("getentropy", int, -1, __real_getentropy(to, size));
 }
 
-ssize_t __wrap_pread(int file, void *to, size_t size, off_t offset)
+ssize_t WRAP(pread)(int file, void *to, size_t size, off_t offset)
 {
-    CALL("pread", ssize_t, -1, __real_pread(file, to, size, offset));
+    CALL("pread", ssize_t, -1, REAL(pread)(file, to, size, offset));
 }
 
-ssize_t __wrap_pwrite(int file, const void *from, size_t size, off_t offset)
+ssize_t WRAP(pwrite)(int file, const void *from, size_t size, off_t offset)
 {
     static bool rest;
     bool half;
@@ -183,19 +193,19 @@ ssize_t __wrap_pwrite(int file, const void *from, size_t size, off_t offset)
         return -1;
     }
     if (!fails("pwrite", &half))
-        return __real_pwrite(file, from, size, offset);
+        return REAL(pwrite)(file, from, size, offset);
     if (!half)
         return -1;
-    ssize_t done = __real_pwrite(file, from, size / 2, offset);
+    ssize_t done = REAL(pwrite)(file, from, size / 2, offset);
     if (fault_kind == SYS_DIE_HALF)
         die();
     rest = true;
     return done;
 }
 
-int __wrap_ftruncate(int file, off_t size)
+int WRAP(ftruncate)(int file, off_t size)
 {
-    CALL("ftruncate", int, -1, __real_ftruncate(file, size));
+    CALL("ftruncate", int, -1, REAL(ftruncate)(file, size));
 }
 
 /* Counted, but not made: thousands of them would take minutes, and only a crash of the machine
@@ -236,7 +246,7 @@ int __wrap_close(int file)
     return -1;
 }
 
-void *__wrap_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
+void *WRAP(mmap)(void *at, size_t size, int protection, int flags, int file, off_t offset)
 {
-    CALL("mmap", void *, MAP_FAILED, __real_mmap(at, size, protection, flags, file, offset));
+    CALL("mmap", void *, MAP_FAILED, REAL(mmap)(at, size, protection, flags, file, offset));
 }

@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +28,7 @@
 #include "framewalk/calls.h"
 #include "framewalk/capture.h"
 #include "framewalk/stack_table.h"
+#include "support/sanitizers.h"
 #include "watch/calls_target.h"
 
 #ifndef SHAPES_CALLS
@@ -396,6 +398,15 @@ static void test_another_library_at_the_same_place(void **state)
 
 int main(void)
 {
+#if defined(__arm__)
+    const bool has_records = false;
+#else
+    const bool has_records = !UNDER_TSAN; /* its functions, which start threads, have none */
+#endif
+    if (SHAPES_RECORDS && !has_records) {
+        printf("skipped: compilers lay no chain of frame records here\n");
+        return 77;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recognised_stacks_are_the_ones_that_a_walk_finds),
         cmocka_unit_test(test_threads_on_one_stack_after_each_other),

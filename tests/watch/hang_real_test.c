@@ -6,6 +6,7 @@
 #include "watch/hang_loops.h"
 #include "watch/spool_support.h"
 
+#include "capture/targets.h"
 #include "support/sanitizers.h"
 
 #include <dlfcn.h>
@@ -208,17 +209,20 @@ static void starved(void)
     }
     const struct sched_param none = {0};
     const bool can = sched_setscheduler(0, SCHED_IDLE, &none) == 0;
-    const uint64_t end = clock_ns() + UINT64_C(1500000000);
-    fw_hang_busy(watch);
-    while (can && clock_ns() < end)
-        ;
-    fw_hang_idle(watch);
+    while (can && totals().vetoed[FW_HANG_VETO_STARVED] == 0 &&
+           totals().vetoed[FW_HANG_VETO_STOPPED] == 0 &&
+           totals().hangs == 0) { /* the monitor may come too late, too */
+        const uint64_t end = clock_ns() + UINT64_C(1500000000);
+        fw_hang_busy(watch);
+        while (clock_ns() < end)
+            ;
+        fw_hang_idle(watch);
+        usleep(100000);
+    }
     kill(competitor, SIGKILL);
     waitpid(competitor, NULL, 0);
     if (!can)
         _exit(77);
-    while (totals().vetoed[FW_HANG_VETO_STARVED] + totals().vetoed[FW_HANG_VETO_STOPPED] == 0)
-        usleep(1000);
     CHECK(totals().hangs == 0);
     fw_hang_stop(monitor);
 }
@@ -349,6 +353,10 @@ static void hangs_are_found(void **state)
 {
     (void)state;
     run(a_hang);
+    if (emulated()) { /* /proc has the emulator's registers; its locks do not survive the fork */
+        print_message("skipped in the emulator: a sleeping thread, and after fork\n");
+        return;
+    }
     run(a_sleeping_one);
     run(after_fork);
 }

@@ -39,8 +39,14 @@ fw_spool_test(spool_folders watch/spool_folders_test.c)
 
 # Its system calls go through support/sys_fail.c.
 fw_spool_test(spool_faults watch/spool_faults_test.c support/sys_fail.c)
+if(CMAKE_CROSSCOMPILING OR FW_SANITIZE)
+  target_compile_definitions(test_spool_faults PRIVATE STEP=5)
+endif()
 foreach(name IN ITEMS mkdir open openat fdopendir readdir fstat fstatat flock getentropy pread pwrite ftruncate
     fdatasync fsync renameat unlinkat close mmap)
+  if(CMAKE_SIZEOF_VOID_P EQUAL 4 AND name MATCHES "^(open|openat|readdir|fstat|fstatat|pread|pwrite|ftruncate|mmap)$")
+    set(name ${name}64) # what these are called where off_t has 64 bits
+  endif()
   target_link_options(test_spool_faults PRIVATE -Wl,--wrap=${name})
 endforeach()
 
