@@ -4,9 +4,10 @@
  *
  *     struct fw_reports *reports;
  *     struct fw_failure why;
- *     struct fw_reports_options options = {
- *         .size = sizeof options, .folder = "/var/lib/shop/reports", .app = "shop", .version =
- * "2.1"}; if (fw_reports_open(&options, &reports, &why) != FW_OK) puts(why.message);
+ *     struct fw_reports_options options = {.size = sizeof options, .app = "shop",
+ *                                          .version = "2.1", .folder = "/var/lib/shop/reports"};
+ *     if (fw_reports_open(&options, &reports, &why) != FW_OK)
+ *         puts(why.message);
  *
  * A report is a file ID.fwr, ID being 32 random hexadecimal digits; while it is written it is
  * called ID.part. docs/report-format.md says what is in it: checksummed records, valid up to the

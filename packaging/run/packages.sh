@@ -9,7 +9,7 @@ packages_test="libcmocka-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elf
     libglib2.0-dev libuv1-dev libgtk-3-dev xvfb nodejs nginx-light nginx-dev"
 packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
     gcc-12-multilib qemu-user" # gcc-multilib itself conflicts with the cross compilers
-packages_bench="libunwind-dev libabsl-dev elfutils gdb curl"
+packages_bench="libunwind-dev libabsl-dev elfutils gdb curl uftrace libglib2.0-dev libuv1-dev"
 packages_apple="clang-19 lld-19 llvm-19" # bench in the Mach-O host
 packages_symbols="libiberty-dev llvm-19 llvm-19-dev clang-19 binutils elfutils libdeflate-dev python3"
 packages_fuzz="clang-19 libclang-rt-19-dev llvm-19"

@@ -4,7 +4,10 @@
 #include "cli/style.h"
 
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void cli_error(const char *format, ...)
 {
@@ -72,4 +75,14 @@ const char *cli_nearest(const char *word, const char *const *names)
         }
     }
     return nearest;
+}
+
+bool cli_is_report_folder(const char *path)
+{
+    char *state;
+    if (asprintf(&state, "%s/spool.state", path) < 0)
+        return false;
+    bool there = access(state, F_OK) == 0;
+    free(state);
+    return there;
 }

@@ -8,6 +8,8 @@
 
 #include "framewalk/error.h"
 
+#include <stdbool.h>
+
 /* framewalk(1) documents these; scripts depend on them. */
 enum cli_exit {
     CLI_OK = 0,
@@ -30,5 +32,8 @@ enum cli_exit cli_exit_for(fw_error code);
 /* The command among `names` (NULL-terminated) that `word` was probably meant to be; NULL when none
  * is near. */
 const char *cli_nearest(const char *word, const char *const *names);
+
+/* Hang monitor or call watch has written reports there, which may have gone meanwhile. */
+bool cli_is_report_folder(const char *path);
 
 #endif

@@ -26,7 +26,7 @@ void inspect_usage(FILE *to)
 {
     fputs("usage: framewalk inspect [OPTIONS] FILE...\n"
           "Tells what is in a program, library, debug file, dSYM bundle, symbol map, GSYM file,\n"
-          "Breakpad symbol file, crash report or Framewalk report.\n"
+          "Breakpad symbol file, crash report, Framewalk report or folder of such reports.\n"
           "\n"
           "      --json        one line of JSON for each file, or slice of a file\n"
           "      --color WHEN  auto, always or never\n"
@@ -251,9 +251,23 @@ static bool show_report(struct show *s)
     return known;
 }
 
+static bool show_reports(struct show *s)
+{
+    json_t *about = json_object();
+    inspect_text(about, "file", s->path);
+    bool known = inspect_reports(s->path, about);
+    if (known)
+        print(s, about);
+    else
+        json_decref(about);
+    return known;
+}
+
 static void show_file(struct show *s)
 {
     struct fw_failure why = {0};
+    if (show_reports(s))
+        return;
     if (convert_is_symbols(s->path)) {
         show_symbols(s);
         return;

@@ -43,6 +43,8 @@ bool inspect_map(const struct symmap *map, struct span bytes, const struct inspe
                  json_t *to);
 /* A report of Framewalk or of another tool; false when it is none that has anything to show. */
 bool inspect_report(struct span bytes, json_t *to, struct fw_failure *why);
+/* A folder of Framewalk reports: a row for each, the oldest first. False when it is none. */
+bool inspect_reports(const char *folder, json_t *to);
 /* Lays a description out for people. */
 void inspect_print(const json_t *description, struct style *style);
 

@@ -3,10 +3,14 @@
  * record with its place, so that one sees what a cut or damaged file still has, and where it ends.
  */
 #include "cli/inspect.h"
+
+#include "cli/cli.h"
 #include "framewalk/hang.h"
 #include "report/fwr_field.h"
 #include "report/report.h"
+#include "symmap/read_file.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,17 +79,21 @@ static const char *about_text(const struct report *r)
     return text[r->about < sizeof text / sizeof *text ? r->about : 0];
 }
 
+static const char *ending_text(const struct report_hang *hang)
+{
+    static const char *const text[] = {"not known", "recovered", "killed", "stopped",
+                                       "no hang after all"};
+    return text[hang->ending < sizeof text / sizeof *text ? hang->ending : 0];
+}
+
 static void describe_hang(const struct report_hang *hang, json_t *to)
 {
-    static const char *const endings[] = {"not known", "recovered", "killed", "stopped",
-                                          "no hang after all"};
     if (!hang->present)
         return;
     json_t *object = json_object();
     json_object_set_new(to, "hang", object);
     inspect_text(object, "watch", hang->watch);
-    inspect_text(object, "ending",
-                 endings[hang->ending < sizeof endings / sizeof *endings ? hang->ending : 0]);
+    inspect_text(object, "ending", ending_text(hang));
     if (hang->ending == FWR_VETOED)
         inspect_text(object, "because", fw_hang_veto_text((fw_hang_veto)hang->veto));
     inspect_number(object, "duration_ms", hang->duration_ns / 1000000);
@@ -160,5 +168,109 @@ bool inspect_report(struct span bytes, json_t *to, struct fw_failure *why)
             describe_own(report, to);
     }
     report_free(report);
+    return known;
+}
+
+/* ---- a folder of them ---- */
+
+static bool ends_with(const char *name, const char *ending)
+{
+    const size_t size = strlen(name), end = strlen(ending);
+    return size > end && strcmp(name + size - end, ending) == 0;
+}
+
+static int is_report_name(const struct dirent *entry)
+{
+    return ends_with(entry->d_name, ".fwr");
+}
+
+/* Being written, or left by a process that was killed: the next one that writes here ends them. */
+static size_t count_unfinished(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    size_t count = 0;
+    while (dir && (entry = readdir(dir)))
+        count += ends_with(entry->d_name, ".part");
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+static void list_report(const struct report *r, json_t *row)
+{
+    inspect_text(row, "date", r->info.date);
+    inspect_text(row, "of", about_text(r));
+    inspect_text(row, "app", r->info.bundle);
+    if (r->hang.present) {
+        inspect_number(row, "duration_ms", r->hang.duration_ns / 1000000);
+        inspect_text(row, "ending", ending_text(&r->hang));
+    }
+    if (!r->complete)
+        inspect_text(row, "note", "not whole");
+}
+
+static void list_file(const char *folder, const char *name, json_t *table)
+{
+    struct fw_failure why = {0};
+    struct report *report = NULL;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    char *path = NULL;
+    json_t *row = inspect_entry(table);
+    inspect_text(row, "report", name);
+    if (asprintf(&path, "%s/%s", folder, name) < 0)
+        path = NULL;
+    if (path && symmap_read_file(path, &bytes, &size, &why) == FW_OK &&
+        report_read((struct span){bytes, size}, &report, &why) == FW_OK &&
+        report->kind == REPORT_FRAMEWALK)
+        list_report(report, row);
+    else
+        inspect_text(row, "note", "no report, or damaged at its beginning");
+    report_free(report);
+    free(bytes);
+    free(path);
+}
+
+static int by_date(const void *a, const void *b)
+{
+    const char *x = json_string_value(json_object_get(*(json_t *const *)a, "date"));
+    const char *y = json_string_value(json_object_get(*(json_t *const *)b, "date"));
+    return strcmp(x ? x : "", y ? y : "");
+}
+
+static json_t *sorted(json_t *table)
+{
+    const size_t count = json_array_size(table);
+    json_t **rows = calloc(count, sizeof(json_t *));
+    json_t *done = json_array();
+    for (size_t i = 0; rows && i < count; i++)
+        rows[i] = json_array_get(table, i);
+    if (rows)
+        qsort(rows, count, sizeof(json_t *), by_date);
+    for (size_t i = 0; i < count; i++)
+        json_array_append(done, rows ? rows[i] : json_array_get(table, i));
+    free(rows);
+    return done;
+}
+
+bool inspect_reports(const char *folder, json_t *to)
+{
+    struct dirent **entries = NULL;
+    const int count = scandir(folder, &entries, is_report_name, alphasort);
+    json_t *table = json_array();
+    for (int i = 0; i < count; i++) {
+        list_file(folder, entries[i]->d_name, table);
+        free(entries[i]);
+    }
+    free(entries);
+    const bool known = count > 0 || cli_is_report_folder(folder);
+    if (known) {
+        inspect_text(to, "kind", "folder of reports");
+        inspect_number(to, "finished", (uint64_t)(count > 0 ? count : 0));
+        inspect_number(to, "unfinished", count_unfinished(folder));
+        json_object_set_new(to, "reports", sorted(table));
+    }
+    json_decref(table);
     return known;
 }

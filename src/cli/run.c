@@ -11,7 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
-#include "framewalk/upload.h"
+#include "watch/upload_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -174,7 +174,38 @@ static void send_reports(const struct run_options *o, struct run_folders *folder
         cli_error("they stay in %s, for 'framewalk push'", folders->reports);
         folders->keep_base = !o->out;
     } else if (!o->quiet)
-        fprintf(stderr, "framewalk: %" PRIu64 " reports sent to %s\n", totals.sent, o->to);
+        fprintf(stderr, "framewalk: %" PRIu64 " report%s sent to %s\n", totals.sent,
+                totals.sent == 1 ? "" : "s", o->to);
+}
+
+/* That it cannot be written is said before the program runs, not after hours of it. */
+static int check_output(const struct run_options *o)
+{
+    struct stat status;
+    if (stat(o->output, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+        return CLI_OK; /* opening a FIFO would wait for its reader */
+    int fd = open(o->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        cli_error("--output: cannot write '%s': %s", o->output, strerror(errno));
+        return CLI_FAILED;
+    }
+    close(fd);
+    return CLI_OK;
+}
+
+/* Likewise. */
+static int check_target(const struct run_options *o)
+{
+    const struct fw_upload_options upload = {
+        .size = sizeof upload, .url = o->to, .key_file = o->key_file};
+    struct upload_settings settings;
+    struct fw_failure why = {0};
+    fw_error error = upload_settings_make(&upload, false, &settings, &why);
+    upload_settings_free(&settings);
+    if (error == FW_OK)
+        return CLI_OK;
+    cli_error("--to: %s", why.message[0] ? why.message : fw_error_text(error));
+    return error == FW_ERR_ARGUMENT || error == FW_ERR_NOT_FOUND ? CLI_USAGE : CLI_FAILED;
 }
 
 static void afterwards(const struct run_options *o, const struct run_program *program,
@@ -203,7 +234,11 @@ static int run(const struct run_options *o)
     struct run_folders folders = {0};
     struct run_before before = {0};
     struct run_end end;
-    int code = run_check(o->program[0], &program);
+    int code = o->output ? check_output(o) : CLI_OK;
+    if (code == CLI_OK && o->to)
+        code = check_target(o);
+    if (code == CLI_OK)
+        code = run_check(o->program[0], &program);
     if (code != CLI_OK)
         return code;
     code = CLI_FAILED;

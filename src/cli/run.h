@@ -24,9 +24,13 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+/* Why a function is watched; the lower one counts. */
+enum run_reason { RUN_ASKED, RUN_OF_GROUP, RUN_VARIANT /* open64 for open */ };
+
 struct run_options {
     unsigned hang_ms, severe_ms;
     const char *calls[FW_CALLS_NAMES]; /* function names; groups are resolved */
+    enum run_reason reasons[FW_CALLS_NAMES];
     size_t call_count;
     char *call_text;      /* what they point into */
     bool app_callers;     /* --app-only */
@@ -187,6 +191,7 @@ struct run_caller {
 struct run_api {
     const char *name;
     uint64_t calls;
+    enum run_reason reason;
     bool found, refused;
     uint32_t pointers, inside;
     struct run_caller *callers; /* most calls first */

@@ -113,13 +113,13 @@ static int by_count(const void *a, const void *b)
     return left->first_ms < right->first_ms ? -1 : left->first_ms > right->first_ms;
 }
 
-/* A killed process may have written more than the status file knew. */
-static void finish(struct run_api *api)
+/* A killed process may have written more than the status file knew, which counts calls of all. */
+static void finish(struct run_api *api, bool app_only)
 {
     uint64_t sum = api->without;
     for (size_t i = 0; i < api->caller_count; i++)
         sum += api->callers[i].count;
-    if (api->calls < sum)
+    if (app_only || api->calls < sum)
         api->calls = sum;
     if (api->caller_count)
         qsort(api->callers, api->caller_count, sizeof *api->callers, by_count);
@@ -132,15 +132,17 @@ bool run_calls_rank(const struct run_options *options, const struct run_result *
     calls->items = calloc(options->call_count + 1, sizeof *calls->items);
     if (!calls->items)
         return false;
-    for (size_t i = 0; i < options->call_count; i++)
+    for (size_t i = 0; i < options->call_count; i++) {
+        calls->items[calls->count].reason = options->reasons[i];
         calls->items[calls->count++].name = options->calls[i];
+    }
     for (size_t i = 0; i < result->process_count; i++)
         add_process(calls, &result->processes[i]);
     for (size_t i = 0; i < result->count; i++)
         if (!add_report(calls, &result->reports[i]))
             return false;
     for (size_t i = 0; i < calls->count; i++)
-        finish(&calls->items[i]);
+        finish(&calls->items[i], options->app_callers);
     return true;
 }
 

@@ -5,7 +5,8 @@
  * innermost frame of some sample (a loop over a file is in read() now and in its parser then), but
  * the innermost frame in which most of the time was spent: from the outermost frame inwards, the
  * heaviest branch is followed as long as it holds most of the hang's time. What lies further in is
- * listed with its share. Hangs whose way to that frame is the same are the same hang.
+ * listed with its share. Hangs whose way to that frame is the same are the same hang; of Python,
+ * those with the same stack of the script.
  */
 #include "cli/run.h"
 
@@ -99,16 +100,19 @@ static uint64_t mix(uint64_t hash, const char *text)
     return (hash ^ 0xff) * 0x100000001b3u;
 }
 
+/* Of a script its own frames alone: what the interpreter does for it below them differs by chance.
+ */
 static uint64_t key_of(const struct run_hang *hang, const struct report *r)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < hang->stack.count; i++) {
+    const bool has_script = hang->script && hang->script->frame_count;
+    for (size_t i = 0; !has_script && i < hang->stack.count; i++) {
         const struct run_frame *frame = &hang->stack.frames[i];
         hash = mix(mix(hash, frame->image), frame->function);
         if (!frame->function)
             hash = (hash ^ frame->offset) * 0x100000001b3u;
     }
-    for (uint32_t i = 0; hang->script && i < hang->script->frame_count; i++) {
+    for (uint32_t i = 0; has_script && i < hang->script->frame_count; i++) {
         const struct report_script_frame *frame = &r->script_frames[hang->script->first_frame + i];
         hash = mix(mix(hash, frame->file), frame->function);
     }

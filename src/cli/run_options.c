@@ -108,13 +108,16 @@ static const struct {
                  "gtk_clipboard_get,gtk_clipboard_wait_for_text,gdk_pixbuf_get_from_window,"
                  "XGetImage,XGrabKeyboard,XConvertSelection,snd_pcm_open,pa_stream_connect_record"},
 };
-enum { GROUPS = sizeof groups / sizeof *groups };
+enum { GROUPS = sizeof groups / sizeof *groups, OF_GROUP = '@' };
 
-static bool add_call(struct run_options *o, const char *name)
+static bool add_call(struct run_options *o, const char *name, enum run_reason reason)
 {
     for (size_t i = 0; i < o->call_count; i++)
-        if (strcmp(o->calls[i], name) == 0)
+        if (strcmp(o->calls[i], name) == 0) {
+            if (reason < o->reasons[i])
+                o->reasons[i] = reason;
             return true;
+        }
     if (o->call_count == FW_CALLS_NAMES) {
         cli_error("--calls: more than %d functions", FW_CALLS_NAMES);
         return false;
@@ -123,8 +126,19 @@ static bool add_call(struct run_options *o, const char *name)
         cli_error("--calls: '%s' is no function's name", name);
         return false;
     }
+    o->reasons[o->call_count] = reason;
     o->calls[o->call_count++] = name;
     return true;
+}
+
+/* The names of a group, each behind OF_GROUP. */
+static void write_group(const char *list, FILE *to)
+{
+    while (*list) {
+        const size_t length = strcspn(list, ",");
+        fprintf(to, "%c%.*s,", OF_GROUP, (int)length, list);
+        list += length + (list[length] == ',');
+    }
 }
 
 /* The whole text of --calls with groups written out; malloc'ed. */
@@ -133,8 +147,8 @@ static char *write_out(const char *list)
     char *text;
     size_t size;
     FILE *to = open_memstream(&text, &size);
-    for (const char *at = list; to && *at;) {
-        size_t length = strcspn(at, ",");
+    for (const char *at = list + strspn(list, ", "); to && *at; at += strspn(at, ", ")) {
+        size_t length = strcspn(at, ", ");
         const char *group = NULL;
         for (size_t i = 0; at[0] == '@' && i < GROUPS; i++)
             if (strlen(groups[i].name) == length && strncmp(at, groups[i].name, length) == 0)
@@ -147,9 +161,11 @@ static char *write_out(const char *list)
             free(text);
             return NULL;
         }
-        fprintf(to, "%.*s,", group ? (int)strlen(group) : (int)length, group ? group : at);
+        if (group)
+            write_group(group, to);
+        else
+            fprintf(to, "%.*s,", (int)length, at);
         at += length;
-        at += *at == ',';
     }
     if (!to || fclose(to) != 0) {
         cli_error("%s", fw_error_text(FW_ERR_MEMORY));
@@ -166,11 +182,13 @@ static const char *const with_large_files[][2] = {
 
 static bool add_with_kin(struct run_options *o, const char *name)
 {
-    if (!add_call(o, name))
+    const bool of_group = name[0] == OF_GROUP;
+    name += of_group;
+    if (!add_call(o, name, of_group ? RUN_OF_GROUP : RUN_ASKED))
         return false;
     for (size_t i = 0; i < sizeof with_large_files / sizeof *with_large_files; i++)
         if (strcmp(with_large_files[i][0], name) == 0)
-            return add_call(o, with_large_files[i][1]);
+            return add_call(o, with_large_files[i][1], RUN_VARIANT);
     return true;
 }
 

@@ -284,6 +284,18 @@ static void print_failures(struct text *t)
                    plural(result->unreadable));
 }
 
+static void print_no_loop(struct text *t, const struct sums *sums)
+{
+    const struct run_options *o = t->s->options;
+    static const char never[] = "the main thread never waited in poll, epoll or select";
+    if (o->from_start)
+        style_line(&t->style, STYLE_PLAIN, "No hang of %u ms or more; %s", o->hang_ms, never);
+    else
+        style_line(&t->style, STYLE_PLAIN, "No loop to watch: %s (%s)", never,
+                   sums->forks && !o->follow ? "--follow watches the processes that it starts"
+                                             : "--startup takes its whole run as a turn");
+}
+
 static void print_verdict(struct text *t, const struct sums *sums)
 {
     const struct run_options *o = t->s->options;
@@ -304,15 +316,11 @@ static void print_verdict(struct text *t, const struct sums *sums)
         style_line(&t->style, STYLE_WARNING,
                    "The agent was not loaded: the program, or what started it, cleared LD_PRELOAD");
     } else if (sums->waits == 0 && sums->failed == 0) {
-        style_line(
-            &t->style, STYLE_PLAIN,
-            "The main thread never waited in a loop (poll, epoll, select): nothing could hang"
-            "%s",
-            sums->forks && !o->follow ? "; --follow watches the processes that it starts" : "");
+        print_no_loop(t, sums);
     } else if (sums->settled == 0 && sums->waits)
         style_line(&t->style, STYLE_PLAIN,
                    "No hang of %u ms or more; the main thread waited %" PRIu64
-                   " time%s, too seldom to be sure of its loop (--idle any counts every wait)",
+                   " time%s, too seldom to know its loop (--idle any takes every wait as idle)",
                    o->hang_ms, sums->waits, plural(sums->waits));
     else
         style_line(&t->style, STYLE_PLAIN,
@@ -376,11 +384,13 @@ static bool was_killed(const struct run_result *result)
 /* Of the names that were not called, and what that is worth. */
 static void print_unseen(struct text *t)
 {
-    static const char *const words[UNSEEN_KINDS] = {
+    const char *const words[UNSEEN_KINDS] = {
         [UNSEEN_NOT_FOUND] = "Not found in any file that was loaded",
         [UNSEEN_NOT_IMPORTED] = "Not called from outside the file that defines it",
-        [UNSEEN_UNCALLED] = "Never called"};
+        [UNSEEN_UNCALLED] =
+            t->s->options->app_callers ? "Never called by the program itself" : "Never called"};
     const struct run_calls *calls = t->s->calls;
+    size_t left_out = 0;
     for (int kind = 0; kind < UNSEEN_KINDS; kind++) {
         size_t listed = 0;
         for (size_t i = 0; i < calls->count; i++) {
@@ -388,6 +398,10 @@ static void print_unseen(struct text *t)
             char name[256];
             if (api->calls || why_unseen(api) != (enum unseen)kind)
                 continue;
+            if (api->reason != RUN_ASKED && !t->s->options->verbose) {
+                left_out += api->reason == RUN_OF_GROUP;
+                continue;
+            }
             style_clean(api->name, name, sizeof name);
             if (listed++ == 0)
                 style_print(&t->style, STYLE_DIM, "     %s: %s", words[kind], name);
@@ -397,6 +411,10 @@ static void print_unseen(struct text *t)
         if (listed)
             style_line(&t->style, STYLE_PLAIN, "%s", "");
     }
+    if (left_out)
+        style_line(&t->style, STYLE_DIM,
+                   "     No call of %zu other function%s of the groups (--verbose names them)",
+                   left_out, plural(left_out));
     style_line(&t->style, STYLE_DIM,
                "     Not seen: calls within the file that defines a function, system calls made "
                "directly%s",
@@ -465,7 +483,8 @@ void run_print_text(const struct run_summary *summary, FILE *to)
     struct sums sums = {0};
     for (size_t i = 0; i < summary->result->process_count; i++)
         add_sums(&sums, &summary->result->processes[i]);
-    style_line(&t.style, STYLE_PLAIN, "%s", "");
+    if (to == stderr) /* away from what the program wrote */
+        style_line(&t.style, STYLE_PLAIN, "%s", "");
     print_end(&t);
     print_verdict(&t, &sums);
     print_hangs(&t);

@@ -224,6 +224,11 @@ static int run(struct command *c, int argc, char **argv)
         return addresses(c, argc, argv);
     if (stat(o->file, &status) != 0 && errno == ENOENT && strstr(o->file, "+0x"))
         return words(c, argc, argv);
+    if (cli_is_report_folder(o->file)) {
+        cli_error("%s: a folder of reports; name one of them ('framewalk inspect %s' lists them)",
+                  o->file, o->file);
+        return CLI_FORMAT;
+    }
     int fd = open(o->file, O_RDONLY | O_CLOEXEC);
     uint8_t start[8];
     ssize_t size = fd >= 0 ? pread(fd, start, sizeof start, 0) : -1;

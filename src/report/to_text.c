@@ -63,6 +63,8 @@ static void out_hang_head(struct text_writer *w)
     out_program(w);
     out_word(w, ": \"", hang->watch ? hang->watch : "a thread");
     out_text(w->out, "\" hung for ");
+    if (hang->ending == FWR_KILLED) /* nobody was there to see its end */
+        out_text(w->out, "at least ");
     out_ms(w->out, hang->duration_ns);
     out_ending(w, hang);
 }

@@ -98,6 +98,15 @@ static void out_caller(struct text_writer *w, const struct caller *caller)
     out_text(w->out, "\n");
 }
 
+/* Of a function that nobody was seen to call: one reason. */
+static const char *why_uncalled(const struct report_api *api)
+{
+    return !api || !api->found  ? "[no image that was loaded defines it]\n"
+           : api->pointers == 0 ? "[no image calls it from outside]\n"
+           : api->inside        ? "[not called from outside the image that defines it]\n"
+                                : "[not called]\n";
+}
+
 static void out_notes(struct text_writer *w, const struct report_api *api, uint64_t with_caller)
 {
     const size_t indent = 2 + API_COLUMNS + 13;
@@ -132,7 +141,7 @@ static size_t out_one(struct text_writer *w, uint32_t number, const struct calle
     out_api(w, api ? api->name : NULL);
     if (of_api == 0) {
         out_number(w->out, api ? api->calls : 0);
-        out_text(w->out, "[no calls with a stack]\n");
+        out_text(w->out, api && api->calls ? "[no calls with a stack]\n" : why_uncalled(api));
     }
     for (size_t i = 0; i < of_api; i++) {
         if (i >= CALLERS_SHOWN) {
@@ -147,7 +156,7 @@ static size_t out_one(struct text_writer *w, uint32_t number, const struct calle
         out_number(w->out, rest);
         out_format(w->out, "[%zu more callers]\n", of_api - CALLERS_SHOWN);
     }
-    if (api)
+    if (api && api->calls)
         out_notes(w, api, of_api ? sum : api->calls);
     return of_api;
 }

@@ -213,7 +213,7 @@ static const char *meaning(const struct fw_upload_response *response)
     }
     if (status >= 300 && status < 400)
         return "redirects are not followed; give the URL it leads to";
-    return status >= 500 ? ": the collector failed" : ": the collector refused the request";
+    return status >= 500 ? "the collector failed" : "the collector refused the request";
 }
 
 /* A status that ends the run. */

@@ -73,6 +73,44 @@ def record(kind, payload):
     return head + struct.pack("<I", crc32c(head + payload)) + payload + bytes(-len(payload) % 4)
 
 
+def folders(folder):
+    """A folder of reports: one row each, the damaged one said to be that; other folders are none."""
+    reports = os.path.join(folder, "reports")
+    os.mkdir(reports)
+    run("inspect", reports, code=5)
+    whole = os.path.join(reports, "0" * 32 + ".fwr")
+    subprocess.run([example, whole], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    with open(os.path.join(reports, "1" * 32 + ".fwr"), "wb") as file:
+        file.write(b"no report")
+    with open(os.path.join(reports, "spool.state"), "wb") as file:
+        file.write(b"other")
+    run("symbolicate", reports, code=5)
+    about = inspect(reports)
+    check([row["report"][0] for row in about["reports"]] == ["1", "0"], "a row for each report, by date")
+    check("damaged" in about["reports"][0]["note"], "what is no report is said")
+    row, single = about["reports"][1], inspect(whole)
+    check(row["of"] == single["of"] and row["date"] == single["date"], "of what and when")
+    check(row.get("duration_ms") == single["hang"]["duration_ms"], "how long it hung")
+    for name in about["reports"]:
+        os.remove(os.path.join(reports, name["report"]))
+    open(os.path.join(reports, "2" * 32 + ".part"), "wb").close()
+    empty = inspect(reports)
+    check(empty["reports"] == [] and empty["unfinished"] == 1, "an emptied folder is still one")
+
+
+def killed(folder):
+    """Of a process that was killed nobody knows how long it would have hung."""
+    path = os.path.join(folder, "killed.fwr")
+    about = field(1, b"0123456789abcdef") + field(3, 1)
+    hang = field(1, 7) + field(2, b"main") + field(3, 250_000_000) + field(5, 260_000_000)
+    for ending, words in ((2, "hung for at least 346 ms, until the process was killed"), (1, "hung for 346 ms, then")):
+        with open(path, "wb") as file:
+            file.write(b"FWREPRT\n" + record(1, about) + record(6, hang)
+                       + record(8, field(1, ending) + field(3, 346_000_000)) + record(14, b""))
+        text = symbolicate("--to", "text", path)
+        check(words in text, text)
+
+
 def own_threads(folder):
     """A real program: every worker's functions, with file and line, also in stacks of samples."""
     path = os.path.join(folder, "threads.fwr")
@@ -159,5 +197,7 @@ def by_path_in_home(folder):
 with tempfile.TemporaryDirectory() as work:
     cut(work, own_threads(work))
     everything(work)
+    folders(work)
+    killed(work)
     by_path_in_home(work)
 sys.exit(bad != 0)

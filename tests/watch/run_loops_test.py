@@ -54,7 +54,7 @@ def main():
 
         never = Run(command, [], [program, "never"])
         never.ended(7)
-        never.has("never waited in a loop")
+        never.has("never waited in poll")
 
         killed = Run(command, [], [program, "kill"])
         killed.ended(137)
@@ -78,7 +78,7 @@ def main():
         shell = Run(command, [], ["/bin/sh", "-c", f"exec {program} plain"])
         shell.has(HANG % line_of(source, "line: hang"))
         child = Run(command, [], ["/bin/sh", "-c", f"{program} plain; true"])
-        child.has("never waited in a loop")
+        child.has("never waited in poll")
         wiped = Run(command, ["--follow"], ["/usr/bin/env", "-i", program, "plain"])
         wiped.has(HANG % line_of(source, "line: hang"))
 

@@ -22,13 +22,22 @@ def main():
     run.has(rf"^ +\d\. .*read_slowly  server\.py:{line_of(source, 'line: sleep')}")
     run.has(r"^ +\d\. .*compute  server\.py:\d+")
     run.has(rf"handle  server\.py:{line_of(source, 'line: compute')}")
+    # one stack of the script is one entry, whatever the interpreter does for it
+    run.has(rf"^ +\d\. .* in 2 hangs, .*work  server\.py:{line_of(source, 'line: work')}")
     run.has(r"^ +\d+  open64$")
     run.has(r"^ +\d+  connect$")
+    run.has_not("symlink")  # a group's other names are counted, not listed
+    run.has(r"No call of \d+ other functions of the groups")
 
     native = Run(command, ["--starved", "--no-script-names"], [interpreter, source])
     native.has(r"^\d+ hangs of 250 ms or more")
     native.has_not(r"server\.py:")
     native.has(r"clock_nanosleep")
+
+    signals = os.path.join(os.path.dirname(source), "signals.py")
+    taken = Run(command, ["--starved"], [interpreter, signals])
+    taken.ended(0)
+    taken.has(r"^2 hangs of 250 ms or more")
 
 
 main()

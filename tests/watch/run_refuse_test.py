@@ -68,9 +68,13 @@ def main():
             refused(command, gains, 1, "set-user-id")
 
         for arguments in (["--hang", "10"], ["--calls", "@nothing"], ["--nonsense"], ["--idle", "x"],
-                          ["--app-only"], ["--key-file", "x"]):
+                          ["--app-only"], ["--key-file", "x"], ["--to", "collector"],
+                          ["--to", "http://example.com"]):
             run = Run(command, arguments, [plain])
             check(run.code == 2, f"{arguments} is refused", run.text)
+        run = Run(command, ["--output", folder + "/nothing/x"], [plain])
+        run.ended(1)
+        run.has("--output: cannot write")
 
 
 main()

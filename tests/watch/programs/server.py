@@ -1,6 +1,8 @@
-"""An asyncio server that hangs in known places: one handler sleeps, the other computes."""
+"""An asyncio server that hangs in known places: one handler sleeps, another computes,
+and one line does both by turns."""
 import asyncio
 import time
+from functools import partial
 
 
 def compute(seconds):
@@ -17,11 +19,19 @@ def read_slowly():
     time.sleep(0.4)  # line: sleep
 
 
+def work(how):
+    how()  # line: work
+
+
 async def handle(reader, writer):
-    for _ in range(2):
+    for _ in range(4):
         request = await reader.readline()
         if request == b"sleep\n":
             read_slowly()
+        elif request == b"wait\n":
+            work(partial(time.sleep, 0.4))
+        elif request == b"add\n":
+            work(partial(sum, range(40_000_000)))
         else:
             compute(0.5)  # line: compute
         writer.write(b"done\n")
@@ -35,7 +45,7 @@ async def main():
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for _ in range(20):
         await asyncio.sleep(0.01)
-    for request in (b"sleep\n", b"compute\n"):
+    for request in (b"sleep\n", b"compute\n", b"wait\n", b"add\n"):
         writer.write(request)
         await reader.readline()
         for _ in range(10):
