@@ -396,7 +396,7 @@ struct pointers *pointers_create(const struct pointers_owner *owner)
     return p;
 }
 
-void pointers_refresh(struct pointers *p)
+bool pointers_refresh(struct pointers *p)
 {
     image_list_hold();
     forget_gone(p, 0);
@@ -417,6 +417,7 @@ void pointers_refresh(struct pointers *p)
     for (uint32_t i = 0; i < p->owner.count; i++)
         lead_method(p, i);
     image_list_let_go();
+    return false; /* dyld tells of that by itself */
 }
 
 void pointers_restore(struct pointers *p)

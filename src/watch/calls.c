@@ -13,9 +13,6 @@
 
 #include "framewalk/capture.h"
 #include "watch/calls_busy.h"
-#if CALLS_HOT
-#include "watch/got_images.h"
-#endif
 
 enum { FRAMES = 48, MEMORY = 1 << 20, LEAST_MEMORY = 16 * 1024, DRAIN_MS = 1000 };
 
@@ -262,43 +259,16 @@ static void forget_sites(struct fw_calls *calls)
     }
 }
 
-#if CALLS_HOT
-static bool is_in_image(void *context, uint64_t address)
-{
-    return got_image_of_code(context, (uintptr_t)address - 1) != NULL;
-}
-
-static void forget_recipes(void *context, const struct got_images *images)
-{
-    struct fw_calls *calls = context;
-    calls_table_forget(&calls->table, is_in_image, (void *)(uintptr_t)images);
-}
-
-/* Under the loader's lock: other images may be unloaded meanwhile. */
-static void forget_stacks(struct fw_calls *calls)
-{
-    struct got_images images = {0};
-    got_images_visit(&images, forget_recipes, calls);
-    got_images_free(&images);
-}
-#else
-static void forget_stacks(struct fw_calls *calls)
-{
-    (void)calls; /* there are no recipes */
-}
-#endif
-
 /* With the lock held. */
 static void look_again(bool gone)
 {
     struct fw_calls *calls = atomic_load(&calls_current);
     if (!calls)
         return;
-    pointers_refresh(calls->pointers);
-    if (!gone)
+    if (!pointers_refresh(calls->pointers) && !gone)
         return;
     forget_sites(calls);
-    forget_stacks(calls);
+    calls_table_forget(&calls->table);
 }
 
 void calls_images_changed(void)
@@ -324,7 +294,7 @@ static uint64_t with_stack(const struct fw_calls *calls, uint32_t name)
     for (uint32_t i = 0; i < count; i++) {
         const struct noted *noted = calls_table_get(&calls->table, i);
         if (noted && noted->name == name)
-            sum += atomic_load_explicit(&noted->count, memory_order_relaxed);
+            sum += noted_count(noted);
     }
     return sum;
 }
@@ -368,7 +338,7 @@ fw_error fw_calls_entry(struct fw_calls *calls, uint32_t index, struct fw_calls_
     *entry = (struct fw_calls_entry){
         .api = noted->name,
         .thread = noted->thread,
-        .count = atomic_load_explicit(&noted->count, memory_order_relaxed),
+        .count = noted_count(noted),
         .first_ms = noted->first_ms,
         .last_ms = atomic_load_explicit(&noted->last_ms, memory_order_relaxed),
         .stack = {.frames = noted->frame,
@@ -390,7 +360,7 @@ fw_error fw_calls_totals(struct fw_calls *calls, struct fw_calls_totals *totals)
     for (uint32_t i = 0; i < count; i++) {
         const struct noted *noted = calls_table_get(&calls->table, i);
         if (noted)
-            totals->counted += atomic_load_explicit(&noted->count, memory_order_relaxed);
+            totals->counted += noted_count(noted);
     }
     totals->calls = totals->counted;
     for (uint32_t i = 0; i < calls->names; i++) {

@@ -72,6 +72,8 @@ struct fw_calls {
     /* While calls are many, the writer's thread counts half seconds here, which costs a call less
      * than to look at the machine's clock; 0: it does not. */
     _Atomic uint32_t beat;
+    /* Whose calls are in noted.by_one: the place (calls_note.c) of the first thread that came. */
+    _Atomic uintptr_t counter;
 };
 
 /* The watch that runs; NULL: thunks only pass on. */
@@ -118,12 +120,13 @@ bool calls_note_drain(unsigned ms);
 /* Before the first thunk is in a pointer. */
 void calls_note_prepare(void);
 /* The running thread's stack, [lo, hi), is its own: the hot path may serve it. */
-void calls_note_thread(uintptr_t lo, uintptr_t hi);
+void calls_note_thread(struct fw_calls *calls, uintptr_t lo, uintptr_t hi);
 
 /* Whether the image of a return address is one of those asked for (calls_callers.c). */
 bool calls_caller_wanted(const struct fw_calls *calls, uintptr_t return_address);
 
-/* Threads in the slow path (calls_slow.c). */
+/* Threads in the slow path (calls_slow.c), and those that nothing else tells of. */
+extern _Atomic uint32_t calls_inside __attribute__((visibility("hidden")));
 bool calls_slow_drain(unsigned ms);
 
 /* calls_report.c: the thread that writes each so often. False: it could not be started. */

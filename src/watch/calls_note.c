@@ -16,9 +16,11 @@
 
 void calls_count_nested(uint32_t name)
 {
-    struct fw_calls *calls = atomic_load_explicit(&calls_current, memory_order_acquire);
+    atomic_fetch_add(&calls_inside, 1);
+    struct fw_calls *calls = atomic_load(&calls_current);
     if (calls)
         atomic_fetch_add_explicit(&calls->name[name].nested, 1, memory_order_relaxed);
+    atomic_fetch_sub(&calls_inside, 1);
 }
 
 #if CALLS_HOT
@@ -133,6 +135,12 @@ static inline uintptr_t differs(uintptr_t sp, uint32_t at, uint64_t address)
     return (word_at(sp + at) & CODE_MASK) ^ (uintptr_t)address;
 }
 
+/* 0: the word holds this frame pointer. */
+static inline uintptr_t moved(uintptr_t sp, const struct recipe_fp *saved)
+{
+    return (word_at(sp + saved->at) - sp) ^ saved->delta;
+}
+
 /* Whether the words of the stack at `sp` are those of the recipe. */
 static inline bool matches(const struct calls_table *table, const struct recipe *recipe,
                            uintptr_t sp, uintptr_t fp)
@@ -150,8 +158,13 @@ static inline bool matches(const struct calls_table *table, const struct recipe 
     if (recipe->has_last && (word_at(sp + *at++) & CODE_MASK) != recipe->last)
         return false;
     const struct recipe_fp *saved = (const struct recipe_fp *)(const void *)at;
-    for (uint32_t i = 0; i < recipe->fps; i++)
-        if (word_at(sp + saved[i].at) - sp != saved[i].delta)
+    const struct recipe_fp *const saved_end = saved + recipe->fps;
+    for (; saved_end - saved >= 4; saved += 4)
+        if (moved(sp, &saved[0]) | moved(sp, &saved[1]) | moved(sp, &saved[2]) |
+            moved(sp, &saved[3]))
+            return false;
+    for (; saved < saved_end; saved++)
+        if (moved(sp, saved))
             return false;
     return !recipe->uses_fp || fp - sp == recipe->fp_delta;
 }
@@ -193,8 +206,25 @@ static inline bool is_old(const struct fw_calls *calls, const struct noted *note
            TICKS_OF_HALF_A_SECOND;
 }
 
-static inline bool count_known(struct fw_calls *calls, uint32_t name, uintptr_t sp, uintptr_t fp,
-                               uintptr_t return_address)
+/* Counts a call by the thread of `place`. One thread has a word of its own, in which one
+ * instruction counts, where a handler can be before or behind, never within: a locked addition
+ * takes longer than all the rest. */
+static inline void count_one(const struct fw_calls *calls, const struct place *place,
+                             struct noted *noted)
+{
+#if defined(__x86_64__)
+    if (atomic_load_explicit(&calls->counter, memory_order_relaxed) == (uintptr_t)place) {
+        __asm__ volatile("incq %0" : "+m"(noted->by_one) : : "cc");
+        return;
+    }
+#else
+    (void)calls, (void)place;
+#endif
+    atomic_fetch_add_explicit(&noted->count, 1, memory_order_relaxed);
+}
+
+static inline bool count_known(struct fw_calls *calls, const struct place *place, uint32_t name,
+                               uintptr_t sp, uintptr_t fp, uintptr_t return_address)
 {
     if (is_unwanted(calls, return_address)) {
         atomic_fetch_add_explicit(&calls->name[name].others, 1, memory_order_relaxed);
@@ -203,7 +233,7 @@ static inline bool count_known(struct fw_calls *calls, uint32_t name, uintptr_t 
     struct noted *noted = known(calls, name, sp, fp, return_address);
     if (!noted || is_old(calls, noted))
         return false;
-    atomic_fetch_add_explicit(&noted->count, 1, memory_order_relaxed);
+    count_one(calls, place, noted);
     return true;
 }
 
@@ -237,17 +267,18 @@ uintptr_t calls_note(uint32_t number, uintptr_t sp, uintptr_t fp, uintptr_t retu
         return 0;
     count_in(place);
     struct fw_calls *calls = atomic_load_explicit(&calls_current, memory_order_acquire);
-    const bool done = !calls || count_known(calls, name, sp, fp, return_address);
+    const bool done = !calls || count_known(calls, place, name, sp, fp, return_address);
     count_out(place);
     return done ? target : 0;
 }
 
-static bool has_ended(const struct place *place, int32_t thread, int32_t pid)
+/* Whether the thread that had the place has ended: it is gone, or its number is `self`'s by now. */
+static bool has_ended(const struct place *place, int32_t thread, int32_t self, int32_t pid)
 {
-    return place->pid == pid && sys_tgkill(pid, thread, 0) == -3 /* ESRCH */;
+    return place->pid == pid && (thread == self || sys_tgkill(pid, thread, 0) == -3 /* ESRCH */);
 }
 
-/* A place for this thread: one that it had, a free one, or that of a thread that has ended. */
+/* A place for this thread: a free one, or that of a thread that has ended. */
 static struct place *take_place(void)
 {
     const int32_t thread = sys_gettid(), pid = sys_getpid();
@@ -255,7 +286,7 @@ static struct place *take_place(void)
     for (unsigned probe = 0; probe < PROBES; probe++, at++) {
         struct place *place = &places[at % PLACES];
         int32_t owner = atomic_load_explicit(&place->thread, memory_order_acquire);
-        if (owner && !has_ended(place, owner, pid))
+        if (owner && !has_ended(place, owner, thread, pid))
             continue;
         if (!atomic_compare_exchange_strong(&place->thread, &owner, -1))
             continue;
@@ -267,8 +298,9 @@ static struct place *take_place(void)
     return NULL;
 }
 
-void calls_note_thread(uintptr_t lo, uintptr_t hi)
+void calls_note_thread(struct fw_calls *calls, uintptr_t lo, uintptr_t hi)
 {
+    uintptr_t nobody = 0;
     if (!barriers)
         return;
     if (own.hi != hi) { /* in three steps, between which a handler finds no address inside */
@@ -279,11 +311,13 @@ void calls_note_thread(uintptr_t lo, uintptr_t hi)
     }
     if (lo < own.lo)
         own.lo = lo;
-    if (own.place)
-        return;
-    struct place *place = take_place();
-    atomic_signal_fence(memory_order_seq_cst);
-    own.place = place;
+    if (!own.place) {
+        struct place *place = take_place();
+        atomic_signal_fence(memory_order_seq_cst);
+        own.place = place;
+    }
+    if (atomic_load_explicit(&calls->counter, memory_order_relaxed) == 0)
+        atomic_compare_exchange_strong(&calls->counter, &nobody, (uintptr_t)own.place);
 }
 
 void calls_note_prepare(void)
@@ -322,9 +356,9 @@ uint64_t calls_ticks(void)
     return 0;
 }
 
-void calls_note_thread(uintptr_t lo, uintptr_t hi)
+void calls_note_thread(struct fw_calls *calls, uintptr_t lo, uintptr_t hi)
 {
-    (void)lo, (void)hi;
+    (void)calls, (void)lo, (void)hi;
 }
 
 void calls_note_prepare(void)

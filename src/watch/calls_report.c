@@ -43,7 +43,7 @@ static bool has_news(struct fw_calls *calls)
     const uint32_t count = calls_table_count(&calls->table);
     for (uint32_t i = 0; i < count; i++) {
         const struct noted *noted = calls_table_get(&calls->table, i);
-        if (noted && atomic_load(&noted->count) != atomic_load(&noted->written))
+        if (noted && noted_count(noted) != atomic_load(&noted->written))
             return true;
     }
     for (uint32_t i = 0; i < calls->names; i++) {
@@ -90,7 +90,7 @@ static void fill(struct fw_calls *calls, struct fwr_writer *w, uint32_t entries,
     uint32_t api[FW_CALLS_NAMES];
     for (uint32_t i = 0; i < entries; i++) {
         const struct noted *noted = calls_table_get(&calls->table, i);
-        seen[i] = noted ? atomic_load(&noted->count) : 0;
+        seen[i] = noted ? noted_count(noted) : 0;
         if (noted)
             stacks[noted->name] += seen[i] - atomic_load(&noted->written);
     }

@@ -22,7 +22,7 @@
 /* A walk takes up to 10 KB of stack, frames and recipe 5 KB. */
 enum { ROOM = 20 * 1024 };
 
-static _Atomic uint32_t inside;
+_Atomic uint32_t calls_inside;
 
 struct call {
     struct calls_saved *saved;
@@ -104,7 +104,7 @@ static __attribute__((noinline)) void count_stack(struct fw_calls *calls, uint32
     atomic_store_explicit(&noted->beat, beat, memory_order_relaxed);
     atomic_fetch_add_explicit(&noted->count, 1, memory_order_relaxed);
     if (call.own && CALLS_HOT) {
-        calls_note_thread(call.at.sp, call.at.hi);
+        calls_note_thread(calls, call.at.sp, call.at.hi);
         if (has_recipe)
             calls_table_add_recipe(&calls->table, noted, &draft, call.at.hi - call.at.sp);
     }
@@ -148,11 +148,11 @@ uintptr_t calls_slow(struct calls_saved *saved)
     const uint32_t name = atomic_load_explicit(&thunk->name, memory_order_relaxed);
     const uint32_t loader = atomic_load_explicit(&thunk->loader, memory_order_relaxed);
     if (name != CALLS_NO_NAME) {
-        atomic_fetch_add(&inside, 1);
+        atomic_fetch_add(&calls_inside, 1);
         struct fw_calls *calls = atomic_load(&calls_current);
         if (calls)
             calls_count(calls, name, saved);
-        atomic_fetch_sub(&inside, 1);
+        atomic_fetch_sub(&calls_inside, 1);
     }
     const uintptr_t target = atomic_load_explicit(&thunk->target, memory_order_relaxed);
     return loader ? calls_loader_call(loader, saved, target) : target;
@@ -161,7 +161,7 @@ uintptr_t calls_slow(struct calls_saved *saved)
 bool calls_slow_drain(unsigned ms)
 {
     const struct timespec nap = {0, 1000000};
-    for (; atomic_load(&inside); ms--) {
+    for (; atomic_load(&calls_inside); ms--) {
         if (ms == 0)
             return false;
         nanosleep(&nap, NULL);

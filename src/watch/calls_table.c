@@ -135,20 +135,33 @@ struct noted *calls_table_get(const struct calls_table *table, uint32_t index)
     return offset ? calls_table_noted(table, offset) : NULL;
 }
 
-/* Whether the bucket that begins with `offset` has a recipe of these words. */
-static bool has_recipe(const struct calls_table *table, uint32_t offset, const struct noted *noted,
+static struct recipe *recipe_of(const struct calls_table *table, uint32_t offset)
+{
+    return (struct recipe *)(void *)(table->base + (size_t)offset * UNIT);
+}
+
+static bool is_same(const struct recipe *recipe, const struct recipe_draft *draft, uint32_t slots)
+{
+    const struct recipe *head = &draft->head;
+    return recipe->words == head->words && recipe->fps == head->fps &&
+           recipe->uses_fp == head->uses_fp && recipe->fp_delta == head->fp_delta &&
+           recipe->has_last == head->has_last && recipe->last == head->last &&
+           memcmp(recipe_at(recipe), draft->at, slots * sizeof(uint32_t)) == 0 &&
+           memcmp(recipe_at(recipe) + slots, draft->fp, head->fps * sizeof(struct recipe_fp)) == 0;
+}
+
+/* Whether the bucket that begins with `offset` has a recipe of these words, which holds now. */
+static bool has_recipe(const struct calls_table *table, uint32_t offset, struct noted *noted,
                        const struct recipe_draft *draft, uint32_t slots)
 {
     while (offset) {
-        const struct recipe *recipe =
-            (const struct recipe *)(const void *)(table->base + (size_t)offset * UNIT);
-        if (calls_table_noted(table, recipe->noted) == noted &&
-            recipe->words == draft->head.words && recipe->fps == draft->head.fps &&
-            recipe->fp_delta == draft->head.fp_delta && recipe->last == draft->head.last &&
-            memcmp(recipe_at(recipe), draft->at, slots * sizeof(uint32_t)) == 0 &&
-            memcmp(recipe_at(recipe) + slots, draft->fp, recipe->fps * sizeof(struct recipe_fp)) ==
-                0)
+        struct recipe *recipe = recipe_of(table, offset);
+        if (calls_table_noted(table, recipe->noted) == noted && is_same(recipe, draft, slots)) {
+            uint32_t name = UINT32_MAX;
+            if (atomic_compare_exchange_strong(&recipe->name, &name, noted->name))
+                atomic_fetch_add_explicit(&noted->recipes, 1, memory_order_relaxed);
             return true;
+        }
         offset = recipe->next;
     }
     return false;
@@ -170,7 +183,7 @@ void calls_table_add_recipe(struct calls_table *table, struct noted *noted,
     const uint32_t offset = take(table, bytes);
     if (!offset)
         return;
-    struct recipe *recipe = (struct recipe *)(void *)(table->base + (size_t)offset * UNIT);
+    struct recipe *recipe = recipe_of(table, offset);
     *recipe = draft->head;
     recipe->name = noted->name;
     recipe->next = first;
@@ -183,28 +196,16 @@ void calls_table_add_recipe(struct calls_table *table, struct noted *noted,
         continue;
 }
 
-/* Whether each frame of the entry lies where something is. */
-static bool all_there(const struct noted *noted, bool (*is_there)(void *, uint64_t), void *context)
-{
-    for (uint32_t i = 0; i < noted->frame_count; i++)
-        if (!is_there(context, noted->frame[i].address))
-            return false;
-    return true;
-}
-
-void calls_table_forget(struct calls_table *table, bool (*is_there)(void *, uint64_t),
-                        void *context)
+void calls_table_forget(struct calls_table *table)
 {
     for (uint32_t bucket = 0; bucket < 1u << table->bucket_bits; bucket++) {
         uint32_t offset = atomic_load_explicit(&table->buckets[bucket], memory_order_acquire);
         while (offset) {
-            struct recipe *recipe = (struct recipe *)(void *)(table->base + (size_t)offset * UNIT);
-            struct noted *noted = calls_table_noted(table, recipe->noted);
-            if (atomic_load_explicit(&recipe->name, memory_order_relaxed) != UINT32_MAX &&
-                !all_there(noted, is_there, context)) {
-                atomic_store_explicit(&recipe->name, UINT32_MAX, memory_order_relaxed);
-                atomic_fetch_sub_explicit(&noted->recipes, 1, memory_order_relaxed);
-            }
+            struct recipe *recipe = recipe_of(table, offset);
+            if (atomic_exchange_explicit(&recipe->name, UINT32_MAX, memory_order_relaxed) !=
+                UINT32_MAX)
+                atomic_fetch_sub_explicit(&calls_table_noted(table, recipe->noted)->recipes, 1,
+                                          memory_order_relaxed);
             offset = recipe->next;
         }
     }

@@ -13,7 +13,8 @@
  *
  * Recipes exist only of walks all of whose steps were of that kind (RULE_SP, RULE_FP, and a root or
  * the limit at the end) and on the thread's own stack, where every word may be read. Others are
- * walked each time. Code that is unloaded takes its recipes along (calls_table_forget).
+ * walked each time. When code is unloaded all recipes are void (calls_table_forget) until a walk
+ * has made the same again; so they take no more memory for that.
  *
  * Invariant: entries and recipes are complete before an offset leads to them, and never change then
  * but for counts and times. Nobody waits: lock-free, async-signal-safe.
@@ -29,12 +30,13 @@
 #include "framewalk/stack.h"
 
 struct noted {
-    uint64_t id; /* fw_stack.id */
-    _Atomic uint64_t count;
+    uint64_t id;             /* fw_stack.id */
+    _Atomic uint64_t count;  /* of all threads but one */
+    _Atomic uint64_t by_one; /* of that one (fw_calls.counter), which needs no locked addition */
     uint64_t first_ms;
     _Atomic uint64_t last_ms;
     _Atomic uint64_t tick;    /* of the machine's clock, when last_ms was taken */
-    _Atomic uint64_t written; /* of `count`, what is in a report */
+    _Atomic uint64_t written; /* of both, what is in a report */
     _Atomic uint32_t beat;    /* of the watch's own clock (calls_report.c), likewise */
     uint32_t name;
     uint32_t thread;
@@ -43,6 +45,13 @@ struct noted {
     _Atomic uint8_t recipes; /* made of it */
     struct fw_frame frame[];
 };
+
+/* Calls from this stack. */
+static inline uint64_t noted_count(const struct noted *noted)
+{
+    return atomic_load_explicit(&noted->count, memory_order_relaxed) +
+           atomic_load_explicit(&noted->by_one, memory_order_relaxed);
+}
 
 struct recipe_fp {
     uint32_t at;    /* offset of the word from the stack pointer */
@@ -120,8 +129,7 @@ struct recipe_draft {
 void calls_table_add_recipe(struct calls_table *table, struct noted *noted,
                             const struct recipe_draft *draft, uintptr_t depth);
 
-/* Voids the recipes of stacks that lead through addresses which `is_there` denies. */
-void calls_table_forget(struct calls_table *table,
-                        bool (*is_there)(void *context, uint64_t address), void *context);
+/* Voids all recipes: code was unloaded. Those that a walk makes again are valid again. */
+void calls_table_forget(struct calls_table *table);
 
 #endif

@@ -11,6 +11,7 @@
 #include "watch/got_images.h"
 
 #include <elf.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -143,8 +144,10 @@ static int with_lock(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct visit *visit = context;
     struct got_images *images = visit->images;
-    (void)size;
     images->count = 0;
+    images->unloads = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs
+                          ? info->dlpi_subs
+                          : 0;
     images->self = calls_thunk_address(0);
     const struct r_debug *debug = debug_of(info);
     images->loader = debug ? debug->r_ldbase : 0;
@@ -191,6 +194,43 @@ const struct got_image *got_image_of_code(const struct got_images *images, uintp
             got_is_code(&images->image[i], address))
             return &images->image[i];
     return NULL;
+}
+
+/* Copies `size` bytes of the image's code. */
+static bool code_at(const struct got_image *image, uintptr_t address, void *to, size_t size)
+{
+    const void *from = got_bytes(image, address, size);
+    if (from)
+        memcpy(to, from, size);
+    return from != NULL;
+}
+
+/* What linkers write there (psABI, "Procedure Linkage Table"): on x86 an entry that pushes its
+ * number, or, on ARM and where the number is in a register, the first entry of the table. */
+bool got_is_unbound(const struct got_image *image, uintptr_t address)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e}, first[] = {0x41, 0x53, 0xff, 0x35};
+    const size_t unit = sizeof(void *) == 8 ? 1 : sizeof(ElfW(Rel)); /* numbers, or offsets */
+    const size_t each = image->plt_is_rela ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
+    uint8_t code[5];
+    uint32_t number;
+    if (!code_at(image, address, code, sizeof code))
+        return false;
+    if (memcmp(code, endbr, sizeof endbr) == 0 && !code_at(image, address + 4, code, sizeof code))
+        return false;
+    memcpy(&number, code + 1, sizeof number);
+    return (code[0] == 0x68 && number / unit < image->plt.size / each) ||
+           memcmp(code, first, sizeof first) == 0;
+#elif defined(__aarch64__)
+    uint32_t code;
+    if (code_at(image, address, &code, sizeof code) && code == 0xd503245f /* bti c */)
+        address += sizeof code;
+    return code_at(image, address, &code, sizeof code) && code == 0xa9bf7bf0; /* stp x16, x30 */
+#else
+    uint32_t code;
+    return code_at(image, address, &code, sizeof code) && code == 0xe52de004; /* push {lr} */
+#endif
 }
 
 uintptr_t got_address(const struct got_image *image, const ElfW(Sym) * symbol)
@@ -265,6 +305,15 @@ static size_t last_global(const struct got_images *images, const bool *reached, 
         if (reached[i] && images->image[i].space == space)
             last = i;
     return last;
+}
+
+bool got_came_with_program(const struct got_images *images, const struct got_image *image)
+{
+    bool reached[GOT_IMAGES_MOST] = {false};
+    if (image->space != 0)
+        return false;
+    reach_all(images, 0, reached);
+    return (size_t)(image - images->image) <= last_global(images, reached, 0);
 }
 
 /* Where definitions of one name are. */

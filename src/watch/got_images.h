@@ -14,6 +14,7 @@ struct got_images {
     size_t count, room;
     uintptr_t self;   /* an address in our own code */
     uintptr_t loader; /* bias of the loader's own image */
+    uint64_t unloads; /* images that the loader has unloaded so far */
 };
 
 /* Calls `work` with all images, under the loader's lock, in memory that is used again with each
@@ -26,6 +27,9 @@ void got_images_free(struct got_images *images);
  * that this code is in. */
 bool got_is_watched(const struct got_images *images, const struct got_image *image);
 
+/* Whether the image was loaded with the program: it is relocated as long as anything of it runs. */
+bool got_came_with_program(const struct got_images *images, const struct got_image *image);
+
 /* The image whose code `address` is; NULL: none. */
 const struct got_image *got_image_of_code(const struct got_images *images, uintptr_t address);
 
@@ -33,6 +37,10 @@ const struct got_image *got_image_of_code(const struct got_images *images, uintp
  * cannot be told for sure, or there is none. */
 uintptr_t got_bound_to(const struct got_images *images, const struct got_image *image,
                        const char *name, const char *version);
+
+/* Whether `address`, in the image's own code, is where its slots lead before they are bound: in its
+ * linkage table, not a function. */
+bool got_is_unbound(const struct got_image *image, uintptr_t address);
 
 /* Where a definition is: runs the resolver of one that is chosen at run time. */
 uintptr_t got_address(const struct got_image *image, const ElfW(Sym) * symbol);

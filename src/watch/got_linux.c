@@ -5,11 +5,16 @@
  * All work is done with the loader's lock held (inside of dl_iterate_phdr), so no image goes away
  * meanwhile. The lock does not keep another thread's dlopen() from relocating its new images, so:
  *
- *   - an image whose RELRO pages can still be written is not ready, and waits for the next refresh;
+ *   - an image whose RELRO pages can still be written is not ready, and waits for the next refresh
+ *     (unless it came with the program: others who replace pointers may leave such pages writable);
  *   - a slot counts only when it leads into code, which it does not before it is relocated;
  *   - a slot that is bound at the first call (it leads into the image's own linkage table) gets a
  *     thunk that goes on to what the loader would bind it to, when that is certain. A thread that
  *     is in the resolver at that moment may write over it: looked at again with each refresh.
+ *
+ * Others replace pointers, too. What they did before us is gone on to. A pointer that they change
+ * after us is left to them, also at a refresh: they may go on to our thunk, and a call would count
+ * twice.
  *
  * Pages that are read-only are writable for the moment of one store of a word, and then again what
  * they were. Page protections are asked of the kernel, not guessed.
@@ -46,6 +51,8 @@ struct pointers {
     struct pointers_owner owner;
     struct got_names names;
     struct got_images images; /* memory for visits */
+    uint64_t unloads;         /* of the loader, at the last refresh */
+    bool unloaded;            /* since then some were */
     struct slot *slot;
     size_t slots, slot_room;
     struct seen *seen;
@@ -169,8 +176,7 @@ static uintptr_t target_of(struct pass *pass, const struct got_relocation *reloc
     }
     if (relocation->kind == GOT_DATA)
         return is_definition(pass, name, value) ? value : 0;
-    if (in == pass->image && relocation->kind == GOT_JUMP_SLOT &&
-        !is_definition(pass, name, value)) {
+    if (in == pass->image && relocation->kind == GOT_JUMP_SLOT && got_is_unbound(in, value)) {
         const uintptr_t bound =
             got_bound_to(pass->images, pass->image, got_string(pass->image, symbol->st_name),
                          got_wanted_version(pass->image, relocation->symbol));
@@ -180,21 +186,42 @@ static uintptr_t target_of(struct pass *pass, const struct got_relocation *reloc
     }
     /* The address that a program without PIE gave the function: its linkage table, which leads on
      * through a slot of its own. */
-    if (in == program && relocation->kind == GOT_SLOT && !is_definition(pass, name, value))
+    if (in == program && program->bias == 0 && relocation->kind == GOT_SLOT &&
+        !is_definition(pass, name, value))
         return 0;
     return value;
 }
 
+<<<<<<< HEAD
 /* False: the slot was written meanwhile, by a thread or a signal handler that bound it. */
 static bool try_replace(struct pass *pass, const struct got_relocation *relocation,
                         const ElfW(Sym) * symbol, uint32_t number)
+=======
+/* The slot, when it was replaced before. */
+static struct slot *replaced(const struct pointers *pointers, uintptr_t at)
+{
+    for (size_t i = 0; i < pointers->slots; i++)
+        if (pointers->slot[i].at == at)
+            return &pointers->slot[i];
+    return NULL;
+}
+
+static void replace(struct pass *pass, const struct got_relocation *relocation,
+                    const ElfW(Sym) * symbol, uint32_t number)
+>>>>>>> main
 {
     struct pointers *pointers = pass->pointers;
     const struct got_name *name = &pointers->names.name[number];
     const uintptr_t value = load(relocation->slot);
     bool lazy;
+<<<<<<< HEAD
     if (pointers->owner.led(pointers->owner.context, value) || !is_function(pass, name))
         return true;
+=======
+    if (pointers->owner.led(pointers->owner.context, value) || !is_function(pass, name) ||
+        replaced(pointers, relocation->slot))
+        return;
+>>>>>>> main
     const uintptr_t target = target_of(pass, relocation, symbol, name, value, &lazy);
     if (!target)
         return true;
@@ -250,10 +277,11 @@ static void look_at(void *context, const struct got_relocation *relocation)
 }
 
 /* The pages that are read-only once the image is relocated can be written: it is not yet. */
-static bool is_ready(const struct got_image *image)
+static bool is_ready(const struct got_images *images, const struct got_image *image)
 {
     struct self_mapping mapping;
-    return !image->relro_size || !self_mapping_find(image->relro, &mapping) || !mapping.writable;
+    return !image->relro_size || !self_mapping_find(image->relro, &mapping) || !mapping.writable ||
+           got_came_with_program(images, image);
 }
 
 /* The number of the image in `seen`, SIZE_MAX when out of memory. */
@@ -280,9 +308,18 @@ static size_t see(struct pointers *pointers, const struct got_image *image)
     return at;
 }
 
+static void forget_slots(struct pointers *pointers, uint32_t image)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < pointers->slots; i++)
+        if (pointers->slot[i].image != image)
+            pointers->slot[kept++] = pointers->slot[i];
+    pointers->slots = kept;
+}
+
 /* Slots of an image that was seen before. What the loader has bound meanwhile is replaced again;
- * what somebody else wrote is left. An image none of whose slots is ours any more is another one
- * at the same place. */
+ * what somebody else wrote is left. When images were unloaded, one none of whose slots is ours any
+ * more is another one at the same place. */
 static void look_again(struct pass *pass)
 {
     struct pointers *pointers = pass->pointers;
@@ -300,17 +337,10 @@ static void look_again(struct pass *pass)
         all++;
         ours += load(slot->at) == slot->thunk;
     }
-    if (all && !ours)
+    if (all && !ours && pointers->unloaded) {
+        forget_slots(pointers, pass->seen);
         pointers->seen[pass->seen].done = false;
-}
-
-static void forget_slots(struct pointers *pointers, uint32_t image)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < pointers->slots; i++)
-        if (pointers->slot[i].image != image)
-            pointers->slot[kept++] = pointers->slot[i];
-    pointers->slots = kept;
+    }
 }
 
 static void refresh_image(struct pointers *pointers, const struct got_images *images,
@@ -325,7 +355,7 @@ static void refresh_image(struct pointers *pointers, const struct got_images *im
     if (number == SIZE_MAX)
         return;
     look_again(&pass);
-    if (pointers->seen[number].done || !is_ready(image))
+    if (pointers->seen[number].done || !is_ready(images, image))
         return;
     got_relocations(image, look_at, &pass);
     pointers->seen[number].done = pass.complete;
@@ -369,6 +399,8 @@ static void forget_gone(struct pointers *pointers, const struct got_images *imag
 static void refresh(void *context, const struct got_images *images)
 {
     struct pointers *pointers = context;
+    pointers->unloaded = images->unloads != pointers->unloads;
+    pointers->unloads = images->unloads;
     forget_gone(pointers, images);
     for (size_t i = 0; i < images->count; i++)
         if (got_is_watched(images, &images->image[i]))
@@ -376,9 +408,10 @@ static void refresh(void *context, const struct got_images *images)
     count_all(pointers, images);
 }
 
-void pointers_refresh(struct pointers *pointers)
+bool pointers_refresh(struct pointers *pointers)
 {
     got_images_visit(&pointers->images, refresh, pointers);
+    return pointers->unloaded;
 }
 
 static void restore(void *context, const struct got_images *images)

@@ -175,7 +175,8 @@ void hang_report_every(struct fw_hang_monitor *m)
     m->annealing.every = true;
 }
 
-/* Under the lock: the watch is nobody's. */
+/* Under the lock: the watch is nobody's. Whoever reads one of these words sees the even generation
+ * before it. */
 static void fill_in(struct fw_hang_watch *w, fw_thread_id thread, const char *name)
 {
     uint64_t words[MARK_NAME_WORDS] = {0};
@@ -183,8 +184,8 @@ static void fill_in(struct fw_hang_watch *w, fw_thread_id thread, const char *na
     if (length)
         memcpy(words, name, length < most ? length : most);
     for (unsigned i = 0; i < MARK_NAME_WORDS; i++)
-        __atomic_store_n(&w->name[i], words[i], __ATOMIC_RELAXED);
-    __atomic_store_n(&w->thread, (uint32_t)thread, __ATOMIC_RELAXED);
+        __atomic_store_n(&w->name[i], words[i], __ATOMIC_RELEASE);
+    __atomic_store_n(&w->thread, (uint32_t)thread, __ATOMIC_RELEASE);
     __atomic_fetch_add(&w->generation, 1, __ATOMIC_RELEASE);
 }
 
@@ -251,12 +252,10 @@ fw_error fw_hang_totals(struct fw_hang_monitor *m, struct fw_hang_totals *totals
         to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
     const uint64_t now = hang_now(m);
     for (unsigned i = 0; i < FW_HANG_WATCHES; i++) {
-        const uint64_t begin = __atomic_load_n(&m->turns[i].hanging_from, __ATOMIC_RELAXED);
-        if (!begin || begin >= now)
-            continue;
-        all.hang_ns += now - begin;
-        if (now - begin > all.longest_ns)
-            all.longest_ns = now - begin;
+        const uint64_t so_far = hang_lasting(&m->turns[i], now);
+        all.hang_ns += so_far;
+        if (so_far > all.longest_ns)
+            all.longest_ns = so_far;
     }
     const size_t size = totals->size;
     memcpy(totals, &all, size < sizeof all ? size : sizeof all);

@@ -61,6 +61,12 @@ static uint64_t tick(struct fw_hang_monitor *m)
     return now;
 }
 
+/* The disk, and the program's on_hang, took what they took: that is no standstill. */
+static void worked(struct fw_hang_monitor *m)
+{
+    m->checked = hang_now(m);
+}
+
 static void veto(struct fw_hang_monitor *m, fw_hang_veto reason)
 {
     hang_count(&m->totals.vetoed[reason], 1);
@@ -105,7 +111,7 @@ static void tell_begin(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t 
         hang_report_begin(m, t, age);
     t->flushed = now;
     say(m, t, age, false);
-    m->checked = hang_now(m); /* that took what it took */
+    worked(m);
 }
 
 /* At the threshold. */
@@ -142,8 +148,9 @@ static void tell_end(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t en
     if (t->capped_or_annealed)
         annealing_left_out(&m->annealing, duration);
     hang_samples_close(&t->samples, duration);
-    hang_report_end(t, ending, duration);
+    hang_report_end(m, t, ending, duration);
     say(m, t, duration, true);
+    worked(m);
 }
 
 /* How long the thread has starved since the last look. */
@@ -304,9 +311,12 @@ static void seen_waiting(struct fw_hang_monitor *m, struct hang_turn *t, uint64_
             t->began = now;
         } else { /* no other stack was ever seen: it was none */
             hang_count(&m->totals.hangs, (uint64_t)-1);
+            if (t->severe)
+                hang_count(&m->totals.severe, (uint64_t)-1);
             __atomic_store_n(&t->hanging_from, 0, __ATOMIC_RELAXED);
             hang_report_discard(m, t);
             say(m, t, hang_age(t, now), true);
+            worked(m);
         }
         t->phase = HANG_WATCHED;
     }
@@ -374,14 +384,15 @@ static bool go_on(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct han
     if (t->phase == HANG_WATCHED && effective(m, t, now) >= m->set.threshold)
         decide(m, t, now);
     if (t->phase == HANG_TOLD) {
-        const uint64_t age = hang_age(t, now);
-        if (age >= m->set.severe && !t->severe) {
+        const bool turns_severe = hang_age(t, now) >= m->set.severe && !t->severe;
+        if (turns_severe) {
             t->severe = true;
             hang_count(&m->totals.severe, 1);
         }
-        if (now - t->flushed >= FLUSH_EVERY_S * SECOND) {
+        if (turns_severe || now - t->flushed >= FLUSH_EVERY_S * SECOND) {
             t->flushed = now;
-            hang_report_go_on(t);
+            hang_report_go_on(t, turns_severe);
+            worked(m);
         }
     }
     return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == t->mark;
@@ -460,9 +471,13 @@ uint64_t hang_step(struct fw_hang_monitor *m)
 void hang_close(struct fw_hang_monitor *m)
 {
     for (uint32_t i = 0; i < FW_HANG_WATCHES; i++) {
+        struct fw_hang_watch *w = &m->watches[i];
         struct hang_turn *t = &m->turns[i];
-        if (t->phase == HANG_TOLD)
-            tell_end(m, t, hang_now(m), FWR_STOPPED);
+        const uint64_t now = hang_now(m);
+        if (t->phase != HANG_IDLE && __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != t->mark)
+            end_turn(m, t, end_of(w, t, now));
+        else if (t->phase == HANG_TOLD)
+            tell_end(m, t, now, FWR_STOPPED);
         t->phase = HANG_IDLE;
     }
 }

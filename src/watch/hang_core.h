@@ -129,7 +129,7 @@ struct fw_hang_monitor {
 
 /* One look at everything. Returns when the next one is due, UINT64_MAX: when the bell rings. */
 uint64_t hang_step(struct fw_hang_monitor *monitor);
-/* Ends hangs that last, as they stand. */
+/* Ends hangs that last, as they stand, and those that ended since the last step. */
 void hang_close(struct fw_hang_monitor *monitor);
 
 /* The turn's age as far as the thread is to blame, except for starving. */
@@ -137,6 +137,13 @@ static inline uint64_t hang_age(const struct hang_turn *turn, uint64_t now)
 {
     const uint64_t out = turn->since + turn->paused;
     return now > out ? now - out : 0;
+}
+
+/* How long the hang that lasts has lasted; 0: there is none. Any thread. */
+static inline uint64_t hang_lasting(const struct hang_turn *turn, uint64_t now)
+{
+    const uint64_t begin = __atomic_load_n(&turn->hanging_from, __ATOMIC_RELAXED);
+    return begin && begin < now ? now - begin : 0;
 }
 
 /* Adds to a counter that only the monitor's thread writes. */
@@ -152,9 +159,10 @@ static inline uint64_t hang_now(const struct fw_hang_monitor *monitor)
 
 /* hang_report.c: nothing happens where there are no reports. */
 void hang_report_begin(struct fw_hang_monitor *monitor, struct hang_turn *turn, uint64_t so_far);
-/* Appends the samples taken since. */
-void hang_report_go_on(struct hang_turn *turn);
-void hang_report_end(struct hang_turn *turn, enum fwr_ending ending, uint64_t duration);
+/* Appends the samples taken since. `durable`: and waits until the disk has all of it. */
+void hang_report_go_on(struct hang_turn *turn, bool durable);
+void hang_report_end(struct fw_hang_monitor *monitor, struct hang_turn *turn,
+                     enum fwr_ending ending, uint64_t duration);
 void hang_report_discard(struct fw_hang_monitor *monitor, struct hang_turn *turn);
 
 #endif

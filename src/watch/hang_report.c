@@ -4,6 +4,10 @@
  *
  * Order at the threshold: the hang and its samples, flushed; then what the agent and the other
  * threads have to say, flushed; so nothing waits for a thread that does not answer.
+ *
+ * Flushed, a report survives its process. When the hang turns severe it also waits for the disk,
+ * once: people switch off a machine that does not answer. Not before, as a hang may come from a
+ * disk that is overloaded, and meanwhile no samples are taken.
  */
 #include "watch/hang_core.h"
 
@@ -71,17 +75,29 @@ static void write_threads(struct fw_hang_monitor *m, struct fwr_writer *w)
     }
 }
 
-/* Counters of this process until now, and what got no report of its own since the last one. */
-static void write_totals(struct fw_hang_monitor *m, struct fwr_writer *w)
+struct named_total {
+    const char *name;
+    uint64_t value;
+};
+
+static void write_named(struct fwr_writer *w, const struct named_total *totals, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fwr_total(w, totals[i].name, totals[i].value);
+}
+
+/* Counters of this process until now, with what lasts. Written again they replace the old ones. */
+static void write_totals(const struct fw_hang_monitor *m, struct fwr_writer *w)
 {
     const struct hang_counters *t = &m->totals;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } totals[] = {
+    const uint64_t now = hang_now(m);
+    uint64_t lasting = 0;
+    for (uint32_t i = 0; i < FW_HANG_WATCHES; i++)
+        lasting += hang_lasting(&m->turns[i], now);
+    const struct named_total totals[] = {
         {"hangs", t->hangs},
         {"hangs.severe", t->severe},
-        {"hangs.ns", t->hang_ns},
+        {"hangs.ns", t->hang_ns + lasting},
         {"hangs.reported", t->reported},
         {"hangs.annealed", t->annealed},
         {"hangs.capped", t->capped},
@@ -91,12 +107,19 @@ static void write_totals(struct fw_hang_monitor *m, struct fwr_writer *w)
         {"vetoed.debugged", t->vetoed[FW_HANG_VETO_DEBUGGED]},
         {"vetoed.background", t->vetoed[FW_HANG_VETO_BACKGROUND]},
         {"vetoed.idle_stack", t->vetoed[FW_HANG_VETO_IDLE_STACK]},
+    };
+    write_named(w, totals, sizeof totals / sizeof totals[0]);
+}
+
+/* What got no report of its own since the last one. */
+static void write_left_out(const struct fw_hang_monitor *m, struct fwr_writer *w)
+{
+    const struct named_total totals[] = {
         {"left_out", m->annealing.left_out},
         {"left_out.ns", m->annealing.left_out_ns},
         {"left_out.longest_ns", m->annealing.left_out_longest_ns},
     };
-    for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++)
-        fwr_total(w, totals[i].name, totals[i].value);
+    write_named(w, totals, sizeof totals / sizeof totals[0]);
 }
 
 void hang_report_begin(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t so_far)
@@ -119,6 +142,7 @@ void hang_report_begin(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t 
                                    .unsampled_ns = t->samples.first});
     write_samples(w, &t->samples);
     write_totals(m, w);
+    write_left_out(m, w);
     spool_flush(t->report, false);
     if (m->annotate)
         m->annotate(m->annotate_context, w, thread.system_id, so_far);
@@ -128,15 +152,16 @@ void hang_report_begin(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t 
     annealing_told(&m->annealing);
 }
 
-void hang_report_go_on(struct hang_turn *t)
+void hang_report_go_on(struct hang_turn *t, bool durable)
 {
     if (!t->report)
         return;
     write_samples(spool_writer(t->report), &t->samples);
-    spool_flush(t->report, false);
+    spool_flush(t->report, durable);
 }
 
-void hang_report_end(struct hang_turn *t, enum fwr_ending ending, uint64_t duration)
+void hang_report_end(struct fw_hang_monitor *m, struct hang_turn *t, enum fwr_ending ending,
+                     uint64_t duration)
 {
     if (!t->report)
         return;
@@ -146,6 +171,7 @@ void hang_report_end(struct hang_turn *t, enum fwr_ending ending, uint64_t durat
                                            .duration_ns = duration,
                                            .starved_ns = t->starved,
                                            .samples = t->samples.taken});
+    write_totals(m, w);
     spool_finish(t->report);
     t->report = NULL;
 }

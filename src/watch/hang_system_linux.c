@@ -14,6 +14,29 @@
 #include <fcntl.h>
 #include <string.h>
 
+/* Of a thread; 0: not known. CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, below the complement of the
+ * id. */
+static uint64_t processor_time(fw_thread_id id)
+{
+    struct timespec ran;
+    if (clock_gettime((clockid_t)(~(unsigned)id << 3 | 4 | 2), &ran) != 0)
+        return 0;
+    return (uint64_t)ran.tv_sec * 1000000000 + (uint64_t)ran.tv_nsec;
+}
+
+/* Whether a signal would wake it, of a thread that could not be read where it sleeps. After
+ * setuid() the kernel may keep that to itself; without /proc, as in a chroot, even whether it runs.
+ */
+static bool may_sleep(fw_thread_id id, fw_error why, const struct task_status *status)
+{
+    const struct timespec moment = {.tv_nsec = 200000};
+    if (status->state != '?')
+        return why == FW_ERR_PERMISSION && status->state != 'R';
+    const uint64_t before = processor_time(id);
+    nanosleep(&moment, NULL);
+    return processor_time(id) == before;
+}
+
 static fw_error sample(void *context, fw_thread_id id, struct fw_stack *stack)
 {
     (void)context;
@@ -21,10 +44,12 @@ static fw_error sample(void *context, fw_thread_id id, struct fw_stack *stack)
     const fw_error asleep = asleep_capture(id, stack, &status);
     if (asleep == FW_OK || asleep == FW_ERR_NOT_FOUND)
         return asleep;
-    /* After setuid() the kernel may keep to itself where the thread sleeps: a hang without a stack
-     * is better than a sleep that ends early. */
-    if (asleep == FW_ERR_PERMISSION && tasks_status(id, &status) == FW_OK && status.state != 'R')
-        return asleep;
+    if (may_sleep(id, asleep, &status)) {
+        /* a hang without a stack is better than a sleep that ends early */
+        stack->end = FW_END_UNAVAILABLE;
+        stack->unavailable = FW_UNAVAILABLE_PERMISSION;
+        return FW_ERR_PERMISSION;
+    }
     struct fw_thread thread = {.stack = *stack};
     const struct fw_threads_options options = {.size = sizeof options,
                                                .frames = stack->capacity,
@@ -85,7 +110,6 @@ static void load(void *context, fw_thread_id id, struct hang_load *load)
 {
     (void)context;
     char path[64], text[2048];
-    struct timespec ran;
     *load = (struct hang_load){.known = false};
     task_path(path, id, "schedstat"); /* time run, time ready, both in ns */
     if (read_text(path, text, sizeof text)) {
@@ -99,12 +123,11 @@ static void load(void *context, fw_thread_id id, struct hang_load *load)
         return;
     const char *state = line_of(text, "\nState:\t");
     const char *voluntary = line_of(text, "\nvoluntary_ctxt_switches:");
-    /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, below the complement of the id */
-    if (!state || !voluntary || clock_gettime((clockid_t)(~(unsigned)id << 3 | 4 | 2), &ran) != 0)
+    load->cpu_ns = processor_time(id);
+    if (!state || !voluntary || !load->cpu_ns)
         return;
     load->runnable = *state == 'R';
     load->voluntary = number(&voluntary);
-    load->cpu_ns = (uint64_t)ran.tv_sec * 1000000000 + (uint64_t)ran.tv_nsec;
     load->known = true;
 }
 

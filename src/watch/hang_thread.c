@@ -2,7 +2,7 @@
  * The monitor's thread: look, sleep until the next look is due or the bell rings.
  *
  * It blocks all signals, so no handler of the program runs in it, and from its first look on it
- * allocates nothing and takes no lock.
+ * allocates nothing. The only locks it takes are those of the folder of reports (session.h).
  */
 #include "watch/hang_thread.h"
 

@@ -43,8 +43,8 @@ struct pointers;
 struct pointers *pointers_create(const struct pointers_owner *owner);
 
 /* Looks at all images: replaces what is new, replaces again what was overwritten, forgets what was
- * unloaded. */
-void pointers_refresh(struct pointers *pointers);
+ * unloaded. True: code was unloaded since the last time, as far as the system tells. */
+bool pointers_refresh(struct pointers *pointers);
 
 void pointers_count(struct pointers *pointers, uint32_t name, struct pointers_count *count);
 

@@ -118,6 +118,8 @@ void spool_folder_close(struct spool_folder *folder)
 void spool_folder_each(struct spool_folder *folder,
                        void (*each)(void *context, const struct spool_entry *entry), void *context)
 {
+    if (!spool_file_holds(&folder->file))
+        return; /* rewinddir would move the position in a file of the program's */
     rewinddir(folder->list);
     for (const struct dirent *found; (found = readdir(folder->list));) {
         struct spool_entry entry = {.kind = kind_of(found->d_name)};

@@ -59,8 +59,8 @@ struct spool_entry { /* a report's file */
 /* Makes the folder when it is not there. 0, or errno. */
 int spool_folder_open(struct spool_folder *folder, const char *path);
 void spool_folder_close(struct spool_folder *folder);
-/* Every report in it, in no order. What is added or removed meanwhile may be among them or not. One
- * thread at a time. */
+/* Every report in it, in no order; none when the program has closed the folder's descriptor. What
+ * is added or removed meanwhile may be among them or not. One thread at a time. */
 void spool_folder_each(struct spool_folder *folder,
                        void (*each)(void *context, const struct spool_entry *entry), void *context);
 /* Makes names durable: what was created, renamed, removed. */

@@ -142,6 +142,15 @@ static void fail(struct run *r, unsigned status, const char *text)
 
 /* --- what came back --- */
 
+static const char will_be_sent_again[] = "its file could not be removed and will be sent again";
+
+/* A report that is done with, whose file cannot be removed: a failure, so that the wait grows. */
+static void stays(struct run *r)
+{
+    r->out->unremoved++;
+    fail(r, 0, "a report was sent, but its file could not be removed");
+}
+
 /* True when at least one of the reports has its last verdict. */
 static bool take_answers(struct run *r, struct upload_item *const *batch, size_t count,
                          const struct fw_upload_response *response)
@@ -158,17 +167,14 @@ static bool take_answers(struct run *r, struct upload_item *const *batch, size_t
                     answer->verdict == UPLOAD_REFUSED;
         any |= last;
         bool gone = last && upload_item_remove(r->list, batch[i]);
-        if (last && !gone) {
-            r->out->unremoved++;
-            fail(r, 0, "a report was sent, but its file could not be removed");
-        }
+        if (last && !gone)
+            stays(r);
         r->out->sent += answer->verdict == UPLOAD_ACCEPTED;
         r->out->duplicates += answer->verdict == UPLOAD_DUPLICATE;
         r->out->refused += answer->verdict == UPLOAD_REFUSED;
         r->out->left += !last;
         r->out->postponed += !last;
-        tell(r, batch[i], answer,
-             last && !gone ? "its file could not be removed and will be sent again" : NULL);
+        tell(r, batch[i], answer, last && !gone ? will_be_sent_again : NULL);
     }
     return any;
 }
@@ -184,8 +190,10 @@ static void refuse_alone(struct run *r, struct upload_item *item)
     struct upload_answer answer = {.verdict = UPLOAD_REFUSED};
     snprintf(answer.reason, sizeof answer.reason, "too large for the collector (HTTP 413)");
     r->out->refused++;
-    upload_item_remove(r->list, item);
-    tell(r, item, &answer, NULL);
+    bool gone = upload_item_remove(r->list, item);
+    if (!gone)
+        stays(r);
+    tell(r, item, &answer, gone ? NULL : will_be_sent_again);
 }
 
 static const char *meaning(const struct fw_upload_response *response)

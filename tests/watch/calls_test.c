@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "framewalk/calls.h"
+#include "watch/calls_internal.h"
 #include "watch/calls_target.h"
 
 #ifndef STORM_US
@@ -472,6 +473,43 @@ static void test_images_come_and_go_while_watches_do(void **state)
     }
 }
 
+#if CALLS_HOT
+/* Recipes of stacks that begin in `function`. */
+static unsigned recipes_in(struct fw_calls *calls, uintptr_t function)
+{
+    unsigned recipes = 0;
+    for (uint32_t i = 0; i < calls_table_count(&calls->table); i++) {
+        const struct noted *noted = calls_table_get(&calls->table, i);
+        if (noted->frame[0].address - function < 200)
+            recipes += noted->recipes;
+    }
+    return recipes;
+}
+
+/* Stacks through code that was unloaded are walked anew, once, and take no more memory for it. */
+static void test_recipes_end_with_their_code_and_come_again(void **state)
+{
+    int (*volatile unseen)(void *) = dlclose; /* a pointer in data that was there before */
+    struct fw_calls *calls = START("target_plain");
+    uint32_t used = 0;
+    (void)state;
+    for (int round = 0; round < 10; round++) {
+        void *plugin = open_plugin();
+        int (*plugin_calls)(int) = (int (*)(int))dlsym(plugin, "plugin_calls");
+        plugin_calls(10);
+        const uintptr_t place_of_code = (uintptr_t)plugin_calls;
+        assert_true(recipes_in(calls, place_of_code) > 0);
+        if (round == 1)
+            used = calls->table.used;
+        round % 2 ? unseen(plugin) : dlclose(plugin);
+        fw_calls_refresh(calls);
+        assert_int_equal(recipes_in(calls, place_of_code), 0);
+    }
+    assert_true(calls->table.used < used + 500); /* when it comes to another place */
+    fw_calls_stop(calls);
+}
+#endif
+
 static uint64_t files_in(struct fw_reports *reports)
 {
     struct fw_reports_totals totals = {.size = sizeof totals};
@@ -533,6 +571,9 @@ int main(void)
         cmocka_unit_test(test_functions_left_by_longjmp),
         cmocka_unit_test(test_functions_that_the_watch_itself_needs),
         cmocka_unit_test(test_images_come_and_go_while_watches_do),
+#if CALLS_HOT
+        cmocka_unit_test(test_recipes_end_with_their_code_and_come_again),
+#endif
         cmocka_unit_test(test_reports_hold_what_is_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,7 @@ static bool debugged(void *context)
 static void on_hang(void *context, const struct fw_hang_event *event)
 {
     struct hand *hand = context;
+    hand->now += hand->told_takes;
     if (hand->events >= HAND_EVENTS)
         return;
     struct hand_event *e = &hand->event[hand->events++];

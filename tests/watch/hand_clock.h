@@ -36,6 +36,7 @@ struct hand {
     uint64_t (*where_at)(const struct hand *); /* or a function of time */
     fw_error sample_error;
     uint64_t sample_takes; /* ns */
+    uint64_t told_takes;   /* ns: of a program's on_hang, or of a disk that is slow */
     void (*in_sample)(struct hand *);
     bool debugged;
     struct hang_load load;

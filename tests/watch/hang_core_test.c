@@ -80,6 +80,31 @@ static void thresholds(void **state)
     }
 }
 
+/* The monitor's own work, when a hang has ended, is no standstill: another thread hangs on. */
+static void a_slow_disk_excuses_nobody(void **state)
+{
+    (void)state;
+    struct fw_hang_watch *first = start((struct fw_hang_options){0});
+    struct fw_hang_watch *second = hand_watch(&hand, "second");
+    const uint64_t began = hand.now;
+    fw_hang_busy(first);
+    fw_hang_busy(second);
+    hand_pass(&hand, 400 * MS);
+    assert_int_equal(hand.events, 2);
+    fw_hang_idle(first);
+    hand.told_takes = 1000 * MS;
+    hand_pass(&hand, 10 * MS);
+    assert_int_equal(hand.events, 3);
+    hand.told_takes = 0;
+    hand_pass(&hand, 500 * MS);
+    const uint64_t lasted = hand.now - began;
+    fw_hang_idle(second);
+    hand_pass(&hand, 10 * MS);
+    assert_int_equal(hand.events, 4);
+    assert_about(hand.event[3].duration_ns, lasted, TICK);
+    hand_end(&hand);
+}
+
 static void options_are_checked(void **state)
 {
     (void)state;
@@ -484,6 +509,7 @@ int main(void)
         cmocka_unit_test(a_hang_is_told_twice),
         cmocka_unit_test(thresholds),
         cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(a_slow_disk_excuses_nobody),
         cmocka_unit_test(sampling_begins),
         cmocka_unit_test(weights_blame_the_right_one),
         cmocka_unit_test(runs_are_merged_and_placed),

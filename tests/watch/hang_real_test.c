@@ -134,6 +134,26 @@ static void a_sleeping_one(void)
     fw_hang_stop(monitor);
 }
 
+/* As daemons do that lock themselves in. */
+static void leave_proc(void)
+{
+    if ((geteuid() != 0 && unshare(CLONE_NEWUSER) != 0) || chroot(folder) != 0)
+        _exit(77);
+    CHECK(access("/proc/self", F_OK) != 0);
+}
+
+static void a_hang_without_proc(void)
+{
+    leave_proc();
+    a_hang();
+}
+
+static void a_sleeping_one_without_proc(void)
+{
+    leave_proc();
+    a_sleeping_one();
+}
+
 static void stopped(void)
 {
     begin((struct fw_hang_options){.threshold_ms = 2000, .sample_from_ms = 50});
@@ -406,6 +426,15 @@ static void whatever_lock_is_held(void **state)
     spool_remove_folder(folder);
 }
 
+static void without_proc(void **state)
+{
+    (void)state;
+    folder = spool_new_folder();
+    run(a_hang_without_proc);
+    run(a_sleeping_one_without_proc);
+    spool_remove_folder(folder);
+}
+
 static void killed_while_hanging(void **state)
 {
     (void)state;
@@ -434,7 +463,7 @@ int main(void)
         cmocka_unit_test(hangs_are_found),      cmocka_unit_test(stopped_by_a_signal),
         cmocka_unit_test(with_a_debugger),      cmocka_unit_test(what_is_no_hang),
         cmocka_unit_test(without_a_processor),  cmocka_unit_test(whatever_lock_is_held),
-        cmocka_unit_test(killed_while_hanging),
+        cmocka_unit_test(killed_while_hanging), cmocka_unit_test(without_proc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,10 +34,10 @@ static void finish(void)
     spool_remove_folder(folder);
 }
 
-static struct report *read_report(const char *id)
+static struct report *read_file(const char *id, const char *suffix)
 {
     struct report *report;
-    FILE *file = fopen(spool_path(folder, id, ".fwr"), "rb");
+    FILE *file = fopen(spool_path(folder, id, suffix), "rb");
     assert_non_null(file);
     text = malloc(1 << 20);
     const size_t size = fread(text, 1, 1 << 20, file);
@@ -46,6 +46,17 @@ static struct report *read_report(const char *id)
         report_read((struct span){.data = (const uint8_t *)text, .size = size}, &report, NULL),
         FW_OK);
     return report;
+}
+
+static struct report *read_report(const char *id)
+{
+    return read_file(id, ".fwr");
+}
+
+/* While it is written. */
+static struct report *read_part(const char *id)
+{
+    return read_file(id, ".part");
 }
 
 static uint64_t total_in(const struct report *report, const char *name)
@@ -223,6 +234,70 @@ static void stopped_while_it_hangs(void **state)
     finish();
 }
 
+/* The thread came back, and the monitor is stopped before it has looked: that is no open end. */
+static void stopped_just_after_its_end(void **state)
+{
+    (void)state;
+    struct fw_hang_watch *watch = start((struct fw_hang_options){0});
+    fw_hang_busy(watch);
+    hand_pass(&hand, 1000 * MS);
+    fw_hang_idle(watch);
+    hand.now += 500 * MS;
+    hang_close(hand.monitor);
+    struct report *report = read_report(hand.event[1].report_id);
+    assert_int_equal(report->hang.ending, FWR_RECOVERED);
+    assert_in_range(report->hang.duration_ns, 1000 * MS, 1005 * MS);
+    report_free(report);
+    free(text);
+    finish();
+}
+
+/* A report's counters hold its own hang: as far as it is known at the threshold, and whole at its
+ * end. */
+static void its_own_hang_counts(void **state)
+{
+    (void)state;
+    struct fw_hang_watch *watch = start((struct fw_hang_options){0});
+    hand_turn(&hand, watch, 2500 * MS, 10 * MS);
+    struct report *report = read_report(hand.event[1].report_id);
+    assert_int_equal(total_in(report, "hangs"), 1);
+    assert_int_equal(total_in(report, "hangs.severe"), 1);
+    assert_int_equal(total_in(report, "hangs.reported"), 1);
+    assert_int_equal(total_in(report, "hangs.ns"), report->hang.duration_ns);
+    assert_int_equal(total_in(report, "hangs.samples"), hand.sampled);
+    report_free(report);
+    free(text);
+
+    hand.where = 0x7000; /* and when its process is killed */
+    fw_hang_busy(watch);
+    hand_pass(&hand, 400 * MS);
+    const uint64_t before = hand_totals(&hand).hang_ns;
+    char id[FW_REPORT_ID_SIZE];
+    strcpy(id, hand.event[2].report_id);
+    report = read_part(id);
+    assert_int_equal(total_in(report, "hangs"), 2);
+    assert_in_range(total_in(report, "hangs.ns"), 2750 * MS, before);
+    report_free(report);
+    free(text);
+    fw_hang_idle(watch);
+    finish();
+}
+
+/* A machine that is switched off because it does not answer: what is severe is on the disk by
+ * then. What is shorter waits for its end, so that no sample waits for the disk. */
+static void a_severe_hang_is_durable(void **state)
+{
+    (void)state;
+    struct fw_hang_watch *watch = start((struct fw_hang_options){0});
+    fw_hang_busy(watch);
+    hand_pass(&hand, 1900 * MS);
+    assert_false(hand.monitor->turns[0].report->named);
+    hand_pass(&hand, 400 * MS);
+    assert_true(hand.monitor->turns[0].report->named);
+    fw_hang_idle(watch);
+    finish();
+}
+
 static unsigned annotated;
 static void annotate(void *context, struct fwr_writer *writer, uint64_t thread, uint64_t at_ns)
 {
@@ -257,6 +332,9 @@ int main(void)
         cmocka_unit_test(many_stacks),
         cmocka_unit_test(discarded),
         cmocka_unit_test(stopped_while_it_hangs),
+        cmocka_unit_test(stopped_just_after_its_end),
+        cmocka_unit_test(its_own_hang_counts),
+        cmocka_unit_test(a_severe_hang_is_durable),
         cmocka_unit_test(a_word_of_the_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,5 +34,10 @@ def main():
     native.has_not(r"server\.py:")
     native.has(r"clock_nanosleep")
 
+    signals = os.path.join(os.path.dirname(source), "signals.py")
+    taken = Run(command, ["--starved"], [interpreter, signals])
+    taken.ended(0)
+    taken.has(r"^2 hangs of 250 ms or more")
+
 
 main()

@@ -251,6 +251,33 @@ static void descriptors_closed_by_the_program(void **state)
     spool_remove_folder(other);
 }
 
+/* The number of the folder is a file of the program's by now, which it goes on reading or writing
+ * where it was. */
+static void the_programs_file_stays_where_it_is(void **state)
+{
+    (void)state;
+    const char *folder = spool_new_folder(), *other = spool_new_folder();
+    char precious[512];
+    snprintf(precious, sizeof precious, "%s/precious", other);
+    __lsan_disable(); /* the folder's list, as above */
+    struct fw_reports *reports = spool_open(folder, 0);
+    __lsan_enable();
+    struct spool_report *report = spool_begin(reports, FWR_KIND_HANG, 1);
+    spool_say_hang(report, 300000000);
+    const int number = reports->folder.file.fd;
+    int file = open(precious, O_RDWR | O_CREAT, 0600);
+    assert_int_equal(dup2(file, number), number);
+    assert_int_equal(lseek(number, 100, SEEK_SET), 100);
+    assert_false(spool_finish(report));
+    assert_int_equal(totals_of(reports).files, 0);
+    assert_int_equal(lseek(number, 0, SEEK_CUR), 100);
+    fw_reports_close(reports);
+    close(number);
+    close(file);
+    spool_remove_folder(folder);
+    spool_remove_folder(other);
+}
+
 static void too_many_folders(void **state)
 {
     (void)state;
@@ -279,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_folder_deleted_meanwhile),
         cmocka_unit_test(a_name_that_cannot_be_had),
         cmocka_unit_test(descriptors_closed_by_the_program),
+        cmocka_unit_test(the_programs_file_stays_where_it_is),
         cmocka_unit_test(too_many_folders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -515,6 +515,9 @@ class UploadTest(unittest.TestCase):
             self.assert_stays(ids, totals, "could not be removed")
             self.assertEqual(self.state()["failures"], turn)  # the wait grows
         self.assertEqual(self.server.times[ids[0]], 3)
+        self.server.always = lambda h, body: h.reply(413) or True  # too large, alone
+        self.assert_stays(ids, self.now(user=65534), "could not be removed")
+        self.assertEqual(self.state()["failures"], 4)
         os.chmod(self.folder, 0o700)
 
     def test_full_disk(self):

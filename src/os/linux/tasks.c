@@ -251,6 +251,8 @@ fw_error tasks_status(fw_thread_id id, struct task_status *status)
     unsigned found = 0;
     *status = (struct task_status){.state = '?'};
     long fd = open_task_file(id, "status"), got = 0;
+    if (fd == -ENOENT && os_thread_keep(id))
+        return FW_ERR_UNSUPPORTED; /* there is no /proc here: a chroot */
     if (fd < 0)
         return error_of(fd);
     while (found != all && (got = sys_read((int)fd, text + kept, sizeof text - kept)) > 0) {

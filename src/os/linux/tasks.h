@@ -19,7 +19,7 @@ struct task_status {
 };
 
 /* FW_ERR_NOT_FOUND when the task is gone; FW_ERR_UNSUPPORTED when this kernel does not say all of
- * it. */
+ * it, or there is no /proc. */
 fw_error tasks_status(fw_thread_id id, struct task_status *status);
 
 /* Where a task that is off the processor entered the kernel. */

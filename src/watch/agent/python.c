@@ -114,12 +114,19 @@ bool python_meet(void)
     return state != NULL;
 }
 
+static bool is_ours(int number)
+{
+    struct sigaction now;
+    return number > 0 && sigaction(number, NULL, &now) == 0 && now.sa_handler == answer;
+}
+
 /* Asks the thread itself. */
 static size_t ask_thread(pid_t thread)
 {
     uint32_t seen = atomic_load(&said.done);
-    if (!python
-             .signal) /* not before it is needed: programs look at their handlers when they start */
+    /* Not before it is needed: programs look at their handlers when they start. And again when the
+     * program took the handler away: the signal would end it. */
+    if (!is_ours(python.signal))
         python.signal = free_signal();
     if (!python.signal || syscall(SYS_tgkill, getpid(), thread, python.signal) != 0)
         return 0;
