@@ -43,7 +43,8 @@ static void on_timer(uv_timer_t *handle)
 
 static void plan(void)
 {
-    uv_update_time(timer.loop); /* after the hang: else the timer is due at once, in the same turn */
+    uv_update_time(
+        timer.loop); /* after the hang: else the timer is due at once, in the same turn */
     uv_timer_start(&timer, on_timer, find_pause_ms(), 0);
 }
 

@@ -26,8 +26,8 @@ static void HangEnded(void *context, const struct fw_hang_event *event)
 
 @implementation Monitor
 
-// Library/Caches is not backed up, and files there can be written once the device was unlocked after
-// it started, unless the app asks for more protection.
+// Library/Caches is not backed up, and files there can be written once the device was unlocked
+// after it started, unless the app asks for more protection.
 + (NSString *)folder
 {
     NSArray<NSString *> *caches =

@@ -47,7 +47,8 @@ static char *find_file(char *text)
     return first ? first : strrchr(text, ' ');
 }
 
-/* KIND:TIER NAME FILE:LINE:COLUMN, the tier being one of ~ ^ + *. NAME may be empty. */
+/* KIND:TIER NAME FILE:LINE:COLUMN, the tier being one of ~ ^ + *. NAME may be empty. Before Node 20
+ * there is no column. */
 static bool take_v8(char *text, struct perf_name *name)
 {
     static const char *const kinds[] = {"JS:", "LazyCompile:", "Function:", "Script:", "Eval:"};
@@ -60,10 +61,10 @@ static bool take_v8(char *text, struct perf_name *name)
     function += strspn(function, "~^+*");
     char *file = find_file(function);
     if (file) {
-        uint32_t column;
+        uint32_t last;
         *file++ = '\0';
-        if (!cut_number(file, &column) || !cut_number(file, &name->line))
-            name->line = 0;
+        if (cut_number(file, &last) && !cut_number(file, &name->line))
+            name->line = last;
         if (strncmp(file, "file://", 7) == 0)
             file += 7;
         name->file = *file ? file : NULL;

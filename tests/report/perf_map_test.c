@@ -32,6 +32,7 @@ static void test_names(void **state)
 {
     (void)state;
     line_gives("7f00 1c JS:~work /srv/app.js:12:5\n", "work", "/srv/app.js", 12);
+    line_gives("7f00 1c LazyCompile:*work /srv/app.js:12\n", "work", "/srv/app.js", 12);
     line_gives("7f00 1c JS:*get size /srv/my app.js:3:14", "get size", "/srv/my app.js", 3);
     line_gives("7f00 1c JS:^ file:///srv/main.mjs:1:1", "(anonymous)", "/srv/main.mjs", 1);
     line_gives("7f00 1c LazyCompile:+listOnTimeout node:internal/timers:508:25", "listOnTimeout",

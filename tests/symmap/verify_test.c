@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
+#include "base/crc32c.h"
 #include "object/codecs.h"
 #include "symbolicate/find.h"
-#include "base/crc32c.h"
 #include "symmap/checksum.h"
 #include "symmap/format.h"
 #include "symmap/rows.h"

@@ -7,9 +7,18 @@ __attribute__((objc_root_class))
 @end
 
 @implementation Base
-+ (int)shared:(int)value { return value + 1000; }
-- (int)inherited:(int)a { return a + 1; }
-- (int)overridden:(int)a with:(int)b { return a + b; }
++ (int)shared:(int)value
+{
+    return value + 1000;
+}
+- (int)inherited:(int)a
+{
+    return a + 1;
+}
+- (int)overridden:(int)a with:(int)b
+{
+    return a + b;
+}
 @end
 
 @interface Derived : Base
@@ -17,5 +26,8 @@ __attribute__((objc_root_class))
 @end
 
 @implementation Derived
-- (int)overridden:(int)a with:(int)b { return a * b; }
+- (int)overridden:(int)a with:(int)b
+{
+    return a * b;
+}
 @end

@@ -15,8 +15,8 @@ typedef bool BOOL;
 #else
 typedef signed char BOOL;
 #endif
-#define YES __objc_yes
-#define NO  __objc_no
+#define YES          __objc_yes
+#define NO           __objc_no
 #define NSEC_PER_SEC 1000000000ull
 #define nil          ((void *)0)
 

@@ -19,5 +19,5 @@ mach_msg_return_t mach_msg(mach_msg_header_t *message, mach_msg_option_t option,
                            mach_msg_size_t send_size, mach_msg_size_t receive_size,
                            mach_port_t receive_name, mach_msg_timeout_t timeout,
                            mach_port_t notify);
-#define MIG_ARRAY_TOO_LARGE    (-307)
+#define MIG_ARRAY_TOO_LARGE (-307)
 #endif
