@@ -27,6 +27,7 @@ Pod::Spec.new do |s|
     'src/arch/x86_64.c',
     'src/base/crc32c.c',
     'src/base/error.c',
+    'src/base/failure.c',
     'src/capture/collect_mach.c',
     'src/capture/collect_room.c',
     'src/capture/frame_pointers.c',
