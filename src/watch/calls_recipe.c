@@ -6,6 +6,7 @@
 #include "watch/calls_recipe.h"
 
 #include "unwind/rule.h"
+#include "unwind/step.h"
 
 enum { WORD = sizeof(uintptr_t), OPEN = UINT32_MAX, SMALL = 4096 /* no stack is so low */ };
 
@@ -93,12 +94,26 @@ static bool cook_last_record(struct cook *cook, const struct fw_stack *stack, ui
                               : stack->end == FW_END_BAD_MEMORY;
 }
 
+/* The rule of a return address. The walk has just put it into the cache; but other frames of a deep
+ * stack may share its slots there, so that one of them is always missing. */
+static rule_t rule_of(const struct walk_space *space, const struct memory *memory, uint64_t address)
+{
+    struct unwind_row row;
+    const rule_t rule = rule_cache_get(space->cache, address, false);
+    if (rule != RULE_NONE)
+        return rule;
+    return step_find_row(space, memory, address, false, &row) == UNWIND_OK && !row.fleeting
+               ? rule_pack(space->arch, &row)
+               : RULE_NONE;
+}
+
 /* One step out of frame `number - 1` by its rule. *done: it was the root. */
 static bool cook_step(struct cook *cook, const struct walk_space *space,
-                      const struct fw_stack *stack, uint32_t number, bool *done)
+                      const struct memory *memory, const struct fw_stack *stack, uint32_t number,
+                      bool *done)
 {
     const struct fw_frame *frame = &stack->frames[number - 1];
-    const rule_t rule = rule_cache_get(space->cache, frame->address, false);
+    const rule_t rule = rule_of(space, memory, frame->address);
     const unsigned kind = rule_kind(rule);
     *done = kind == RULE_ROOT;
     if (frame->kind != FW_FRAME_RETURN || frame->flags)
@@ -125,15 +140,16 @@ static bool cook_step(struct cook *cook, const struct walk_space *space,
     return true;
 }
 
-bool recipe_of_walk(const struct walk_space *space, const struct fw_stack *stack,
-                    const struct call_place *at, struct recipe_draft *draft)
+bool recipe_of_walk(const struct walk_space *space, const struct memory *memory,
+                    const struct fw_stack *stack, const struct call_place *at,
+                    struct recipe_draft *draft)
 {
     struct cook cook;
     bool done = false;
     if (space->swift_async || !cook_begin(&cook, stack, at, ~(uintptr_t)space->pac_mask, draft))
         return false;
     for (uint32_t number = 1; number <= stack->count && !done; number++)
-        if (!cook_step(&cook, space, stack, number, &done))
+        if (!cook_step(&cook, space, memory, stack, number, &done))
             return false;
     return true;
 }

@@ -12,9 +12,12 @@ struct call_place {
     uintptr_t sp, fp, hi;
 };
 
-/* The recipe of a stack that a walk through `space` has just found; false: it has none. */
-bool recipe_of_walk(const struct walk_space *space, const struct fw_stack *stack,
-                    const struct call_place *at, struct recipe_draft *draft);
+/* The recipe of a stack that a walk through `space` and `memory` has just found; false: it has
+ * none.
+ */
+bool recipe_of_walk(const struct walk_space *space, const struct memory *memory,
+                    const struct fw_stack *stack, const struct call_place *at,
+                    struct recipe_draft *draft);
 
 /* The same of a stack that fw_capture_from_frame_pointer found, behind frames[0]. */
 bool recipe_of_records(const struct fw_stack *stack, const struct call_place *at,

@@ -54,8 +54,10 @@ static bool walk_exactly(struct call *call, const struct self_stack *memory,
     calls_saved_regs(call->saved, &regs);
     self_space(&images, &space);
     walk_stack(&space, &memory->memory, &regs, &options, &call->stack);
+    const bool has_recipe =
+        call->own && recipe_of_walk(&space, &memory->memory, &call->stack, &call->at, draft);
     self_images_end(&images);
-    return call->own && recipe_of_walk(&space, &call->stack, &call->at, draft);
+    return has_recipe;
 }
 
 static bool walk_records(struct call *call, struct recipe_draft *draft)

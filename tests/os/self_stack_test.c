@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "os/self_maps.h"
 #include "os/self_stack.h"
 
 static bool can_read(const struct self_stack *stack, uint64_t address)
@@ -49,6 +50,32 @@ static void own_stack_ends(void **state)
     pthread_join(thread, NULL);
 }
 
+#if defined(__linux__)
+/* An alternate stack may become one mapping with the block that the first thread's pointer is in.
+ * It is not that thread's own stack, and may be unmapped before the thread ends. */
+static void memory_beside_the_thread_pointer(void **state)
+{
+    (void)state;
+    struct self_mapping mapping;
+    struct self_stack stack;
+    const size_t size = 4 * (size_t)sysconf(_SC_PAGESIZE);
+    assert_true(self_mapping_find((uintptr_t)__builtin_thread_pointer(), &mapping));
+    char *memory = mmap((void *)(mapping.lo - size), size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    if ((uintptr_t)memory != mapping.lo - size) {
+        munmap(memory, size);
+        print_message("skipped: there is no room beside it\n");
+        skip();
+    }
+    self_stack_begin(&stack, (uintptr_t)memory + 64);
+    assert_false(stack.own);
+    munmap(memory, size);
+    self_stack_begin(&stack, (uintptr_t)&mapping);
+    assert_true(stack.own);
+}
+#endif
+
 static void another_stack_is_followed_by_pages(void **state)
 {
     (void)state;
@@ -82,6 +109,9 @@ static void addresses_beyond_all_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+#if defined(__linux__) /* first: what the thread's stack is has not been learned yet */
+        cmocka_unit_test(memory_beside_the_thread_pointer),
+#endif
         cmocka_unit_test(own_stack_ends),
         cmocka_unit_test(another_stack_is_followed_by_pages),
         cmocka_unit_test(addresses_beyond_all_memory),

@@ -473,7 +473,7 @@ static void test_images_come_and_go_while_watches_do(void **state)
     }
 }
 
-#if CALLS_HOT && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if CALLS_HOT && !defined(__SANITIZE_THREAD__)
 /* Recipes of stacks that begin in `function`. */
 static unsigned recipes_in(struct fw_calls *calls, uintptr_t function)
 {
@@ -571,7 +571,7 @@ int main(void)
         cmocka_unit_test(test_functions_left_by_longjmp),
         cmocka_unit_test(test_functions_that_the_watch_itself_needs),
         cmocka_unit_test(test_images_come_and_go_while_watches_do),
-#if CALLS_HOT && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if CALLS_HOT && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(test_recipes_end_with_their_code_and_come_again),
 #endif
         cmocka_unit_test(test_reports_hold_what_is_new),

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <sys/auxv.h>
 
+#include "os/linux/sys.h"
 #include "os/self_maps.h"
 
 /* The readable range of this thread's own stack. The main thread's grows downwards. The
@@ -23,7 +24,8 @@ static bool is_own(uintptr_t address)
 }
 
 /* Everything between the stack pointer and the thread pointer's block, or the program's arguments,
- * stays mapped as long as the thread lives. A stack that holds neither is not the thread's own. */
+ * stays mapped as long as the thread lives. A stack that holds neither is not the thread's own. The
+ * first thread's pointer is not on its stack, but in memory beside which any other may lie. */
 static void learn_own_stack(uintptr_t sp)
 {
     struct self_mapping mapping;
@@ -33,7 +35,7 @@ static void learn_own_stack(uintptr_t sp)
         return;
     uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
     uintptr_t arguments = (uintptr_t)getauxval(AT_EXECFN);
-    bool on_thread = thread > sp && thread < mapping.hi;
+    bool on_thread = thread > sp && thread < mapping.hi && sys_gettid() != sys_getpid();
     bool on_main = arguments > sp && arguments < mapping.hi;
     if (!on_thread && !on_main)
         return;
