@@ -227,7 +227,7 @@ static void excuse(struct hang_turn *t, uint64_t now, uint64_t late, uint64_t as
         return;
     t->paused += late;
     t->asleep += asleep;
-    hang_starving_pause(&t->starving); /* that time is left out already */
+    hang_starving_leave_out(&t->starving, late + asleep); /* `paused` and `asleep` have it */
     if (t->phase == HANG_TOLD) {
         __atomic_store_n(&t->hanging_from, now - hang_age(t, now), __ATOMIC_RELAXED);
         return;

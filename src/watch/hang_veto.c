@@ -19,30 +19,44 @@ static uint64_t starved(const struct hang_starving *s)
     return most < all ? most : all;
 }
 
+/* Nothing is known until the next look. */
+static void pause_looking(struct hang_starving *s)
+{
+    if (s->first.known)
+        s->before += starved(s);
+    s->first.known = false;
+    s->last_at = s->left_out = 0;
+}
+
 uint64_t hang_starving_look(struct hang_starving *s, const struct hang_load *load, uint64_t now)
 {
     if (!load->known || now < s->last_at) {
-        hang_starving_pause(s);
+        pause_looking(s);
         return s->before;
     }
     if (!s->first.known) {
         s->first = *load;
         s->first_at = s->last_at = now;
         s->seen = 0;
-    } else if (s->last.runnable && load->runnable && s->last.voluntary == load->voluntary) {
-        s->seen += grown(grown(s->last.cpu_ns, load->cpu_ns), now - s->last_at);
+    } else {
+        const uint64_t delay = grown(s->last.delay_ns, load->delay_ns);
+        s->first.delay_ns += delay < s->left_out ? delay : s->left_out;
+        if (s->last.runnable && load->runnable && s->last.voluntary == load->voluntary)
+            s->seen += grown(grown(s->last.cpu_ns, load->cpu_ns), now - s->last_at);
     }
+    s->left_out = 0;
     s->last = *load;
     s->last_at = now;
     return s->before + starved(s);
 }
 
-void hang_starving_pause(struct hang_starving *s)
+void hang_starving_leave_out(struct hang_starving *s, uint64_t span)
 {
-    if (s->first.known)
-        s->before += starved(s);
-    s->first.known = false;
-    s->last_at = 0;
+    if (!s->first.known)
+        return;
+    s->left_out += span;
+    s->first_at += span;
+    s->last_at += span;
 }
 
 const char *fw_hang_veto_text(fw_hang_veto veto)

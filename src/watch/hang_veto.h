@@ -14,13 +14,14 @@
 struct hang_starving {
     struct hang_load first, last; /* looks without a pause in between */
     uint64_t first_at, last_at;
-    uint64_t seen;   /* by the second witness since `first`; ns */
-    uint64_t before; /* starved before `first`; ns */
+    uint64_t seen;     /* by the second witness since `first`; ns */
+    uint64_t before;   /* starved before `first`; ns */
+    uint64_t left_out; /* since `last`; ns */
 };
 
 /* One more look at `now`; returns how long the thread has starved in all, in ns. */
 uint64_t hang_starving_look(struct hang_starving *s, const struct hang_load *load, uint64_t now);
-/* The time until the next look does not count. */
-void hang_starving_pause(struct hang_starving *s);
+/* Of the time between the last look and the next, `span` does not count; the rest does. */
+void hang_starving_leave_out(struct hang_starving *s, uint64_t span);
 
 #endif

@@ -245,12 +245,28 @@ static void starving_is_counted_once(void **state)
     load.delay_ns = 2000;
     load.cpu_ns = 900;
     assert_int_equal(hang_starving_look(&s, &load, 3900), 2000);
-    hang_starving_pause(&s);
+    hang_starving_leave_out(&s, 5100);
     hang_starving_look(&s, &load, 9000);
     load.delay_ns += 50;
     load.cpu_ns += 100;
     load.voluntary++;
     assert_int_equal(hang_starving_look(&s, &load, 10000), 2050);
+}
+
+/* Left out is what we slept ourselves: around it the thread starved all the same, and not twice. */
+static void starving_goes_on_around_what_is_left_out(void **state)
+{
+    (void)state;
+    struct hang_starving s = {.before = 0};
+    struct hang_load load = {.known = true, .has_delay = true, .runnable = true};
+    hang_starving_look(&s, &load, 1000);
+    hang_starving_leave_out(&s, 600);
+    assert_int_equal(hang_starving_look(&s, &load, 2000), 400);
+    hang_starving_leave_out(&s, 700);
+    load.delay_ns = 800; /* of which 700 may be those left out */
+    load.cpu_ns = 150;
+    load.voluntary++;
+    assert_int_equal(hang_starving_look(&s, &load, 3000), 400);
 }
 
 /* A mark was missed: the loop waits, whatever was said. Hours of it, and few looks. */
@@ -538,6 +554,7 @@ int main(void)
         cmocka_unit_test(starved_as_the_kernel_counts),
         cmocka_unit_test(starving_is_not_guessed),
         cmocka_unit_test(starving_is_counted_once),
+        cmocka_unit_test(starving_goes_on_around_what_is_left_out),
         cmocka_unit_test(idle_stack),
         cmocka_unit_test(idle_stack_then_hang),
         cmocka_unit_test(told_without_stacks_then_idle),
