@@ -408,6 +408,10 @@ static void what_is_no_hang(void **state)
 static void without_a_processor(void **state)
 {
     (void)state;
+    if (emulated()) { /* which spends processor time on work of its own, in the thread's name */
+        print_message("skipped in the emulator\n");
+        skip();
+    }
     run(starved);
 }
 
