@@ -31,12 +31,23 @@ async def handle(reader, writer):
         elif request == b"wait\n":
             work(partial(time.sleep, 0.4))
         elif request == b"add\n":
-            work(partial(sum, range(40_000_000)))
+            work(partial(sum, range(long_enough)))
         else:
             compute(0.5)  # line: compute
         writer.write(b"done\n")
         await writer.drain()
     writer.close()
+
+
+def numbers_in(seconds):
+    """How many numbers are added in about so long."""
+    some = 4_000_000
+    begin = time.monotonic()
+    sum(range(some))
+    return int(some * seconds / (time.monotonic() - begin))
+
+
+long_enough = numbers_in(0.6)
 
 
 async def main():
