@@ -44,6 +44,11 @@ char *__real_strndup(const char *text, size_t size);
 int __real_vasprintf(char **text, const char *format, va_list arguments);
 char *__real_realpath(const char *path, char *to);
 FILE *__real_open_memstream(char **text, size_t *size);
+#if defined(__USE_FILE_OFFSET64) &&                                                                \
+    UINTPTR_MAX == UINT32_MAX /* mmap() is called by this name there */
+#define __real_mmap __real_mmap64
+#define __wrap_mmap __wrap_mmap64
+#endif
 void *__real_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
 int __real_munmap(void *at, size_t size);
 DIR *__real_fdopendir(int directory);

@@ -1,7 +1,7 @@
 # fw_alloc_test(NAME FILES...): a test whose library allocates through support/alloc_fail.c.
 set(fw_alloc_options)
 foreach(name IN ITEMS malloc calloc realloc free strdup strndup asprintf vasprintf realpath open_memstream
-    mmap munmap fdopendir)
+    mmap mmap64 munmap fdopendir)
   list(APPEND fw_alloc_options -Wl,--wrap=${name})
 endforeach()
 function(fw_alloc_test name)

@@ -214,7 +214,13 @@ static void test_recognised_stacks_are_the_ones_that_a_walk_finds(void **state)
 
 /* Where recipes are kept: on Apple platforms every call walks its stack. */
 #if defined(__linux__)
-enum { STACK = 256 * 1024, ROUTINES = 3, TURNS = SHAPES_CALLS / 150, YOUNG = 12, ROUNDS = 10 };
+enum {
+    STACK = 1024 * 1024, /* the thread sanitizer wants that much */
+    ROUTINES = 3,
+    TURNS = SHAPES_CALLS / 150,
+    YOUNG = 12,
+    ROUNDS = 10
+};
 
 /* Memory for stacks side by side, without pages between them that nobody may touch. */
 static char *stacks_of(size_t count)
