@@ -86,3 +86,19 @@ bool cli_is_report_folder(const char *path)
     free(state);
     return there;
 }
+
+void cli_complain(const char *command, const struct option *options, char **argv, int letter)
+{
+    enum { NAMES = 64 }; /* options that are compared */
+    const char *word = argv[optind - 1];
+    const char *names[NAMES + 1] = {NULL};
+    for (size_t i = 0; i < NAMES && options[i].name; i++)
+        names[i] = options[i].name;
+    const char *nearest = strncmp(word, "--", 2) == 0 ? cli_nearest(word + 2, names) : NULL;
+    if (letter == ':')
+        cli_error("%s wants a value (framewalk %s --help)", word, command);
+    else if (nearest)
+        cli_error("unknown option '%s'; did you mean '--%s'?", word, nearest);
+    else
+        cli_error("unknown option '%s' (framewalk %s --help lists them)", word, command);
+}

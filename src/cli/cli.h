@@ -8,6 +8,7 @@
 
 #include "framewalk/error.h"
 
+#include <getopt.h>
 #include <stdbool.h>
 
 /* framewalk(1) documents these; scripts depend on them. */
@@ -32,6 +33,9 @@ enum cli_exit cli_exit_for(fw_error code);
 /* The command among `names` (NULL-terminated) that `word` was probably meant to be; NULL when none
  * is near. */
 const char *cli_nearest(const char *word, const char *const *names);
+
+/* What getopt_long has just refused with `letter` (':' or '?'), and what was probably meant. */
+void cli_complain(const char *command, const struct option *options, char **argv, int letter);
 
 /* Hang monitor or call watch has written reports there, which may have gone meanwhile. */
 bool cli_is_report_folder(const char *path);

@@ -72,21 +72,6 @@ static bool parse_format(struct demangle_filter *filter)
     return false;
 }
 
-static void complain(char **argv, int letter)
-{
-    const char *word = argv[optind - 1];
-    const char *names[sizeof long_options / sizeof *long_options + 1] = {NULL};
-    for (size_t i = 0; long_options[i].name; i++)
-        names[i] = long_options[i].name;
-    const char *nearest = strncmp(word, "--", 2) == 0 ? cli_nearest(word + 2, names) : NULL;
-    if (letter == ':')
-        cli_error("%s wants a value (framewalk demangle --help)", word);
-    else if (nearest)
-        cli_error("unknown option '%s'; did you mean '--%s'?", word, nearest);
-    else
-        cli_error("unknown option '%s' (framewalk demangle --help lists them)", word);
-}
-
 /* swift-demangle spells its options with one dash too. */
 static void respell(int argc, char **argv)
 {
@@ -124,7 +109,7 @@ static bool parse_options(int argc, char **argv, struct demangle_filter *filter,
         case 'r':
         case 'R':
         case OPTION_COMPACT: break;
-        default: complain(argv, letter); return false;
+        default: cli_complain("demangle", long_options, argv, letter); return false;
         }
     }
     return true;

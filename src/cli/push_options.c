@@ -46,21 +46,6 @@ void push_usage(FILE *to)
         to);
 }
 
-static void complain(char **argv, int letter)
-{
-    const char *word = argv[optind - 1];
-    const char *names[sizeof long_options / sizeof *long_options + 1] = {NULL};
-    for (size_t i = 0; long_options[i].name; i++)
-        names[i] = long_options[i].name;
-    const char *nearest = strncmp(word, "--", 2) == 0 ? cli_nearest(word + 2, names) : NULL;
-    if (letter == ':')
-        cli_error("%s wants a value (framewalk push --help)", word);
-    else if (nearest)
-        cli_error("unknown option '%s'; did you mean '--%s'?", word, nearest);
-    else
-        cli_error("unknown option '%s' (framewalk push --help lists them)", word);
-}
-
 bool push_parse(int argc, char **argv, struct push_command *command)
 {
     *command = (struct push_command){0};
@@ -78,7 +63,7 @@ bool push_parse(int argc, char **argv, struct push_command *command)
         case 'v': command->verbose = true; break;
         case 'q': command->quiet = true; break;
         case 'h': command->help = true; return true;
-        default: complain(argv, letter); return false;
+        default: cli_complain("push", long_options, argv, letter); return false;
         }
     }
     command->first_path = optind;

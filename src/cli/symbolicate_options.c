@@ -283,28 +283,6 @@ static bool parse_letter(int letter, bool atos, struct symbolicate_options *o, s
     }
 }
 
-static const char *nearest_option(const char *word)
-{
-    const char *names[sizeof long_options / sizeof *long_options + 1] = {NULL};
-    for (size_t i = 0; long_options[i].name; i++)
-        names[i] = long_options[i].name;
-    return cli_nearest(word, names);
-}
-
-static void complain(char **argv, int letter)
-{
-    const char *word = argv[optind - 1];
-    if (letter == ':')
-        cli_error("%s wants a value (framewalk symbolicate --help)", word);
-    else {
-        const char *nearest = strncmp(word, "--", 2) == 0 ? nearest_option(word + 2) : NULL;
-        if (nearest)
-            cli_error("unknown option '%s'; did you mean '--%s'?", word, nearest);
-        else
-            cli_error("unknown option '%s' (framewalk symbolicate --help lists them)", word);
-    }
-}
-
 /* What does not go together. */
 static bool check(const struct symbolicate_options *o, int argc)
 {
@@ -341,7 +319,7 @@ static bool parse_all(int argc, char **argv, bool atos, struct symbolicate_optio
     opterr = 0;
     while ((letter = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
         if (letter == '?' || letter == ':') {
-            complain(argv, letter);
+            cli_complain("symbolicate", long_options, argv, letter);
             return false;
         }
         if (!parse_letter(letter, atos, o, &asked))
