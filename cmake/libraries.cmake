@@ -44,118 +44,79 @@ endforeach()
 add_library(framewalk::framewalk ALIAS framewalk_shared)
 add_library(framewalk::static ALIAS framewalk_static)
 
-# libframewalk-symbols in both forms, where its libraries are. It holds hidden copies of what it needs
-# of libframewalk's insides, and nothing that is not reached from its own interface: an application
-# may link both, in any order and form. fw_error_text is in both; in the static one it is weak.
-if(TARGET framewalk_symbols_core)
+# fw_outer_library(NAME API... OBJECTS... [ARCHIVES...] [WEAK...] [OPTIONS...] SHARED_NEEDS... STATIC_NEEDS...)
+# libframewalk-NAME in both forms: hidden copies of what it needs of libframewalk's insides, and nothing that is not reached
+# from its own interface. An application may link all of them, in any order and form. API is what its header declares
+# (packaging/check/exported.sh compares), WEAK what another of the static libraries may bring as well.
+function(fw_outer_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 lib "" "" "API;OBJECTS;ARCHIVES;WEAK;OPTIONS;SHARED_NEEDS;STATIC_NEEDS")
+  set(file framewalk-${name})
+  set(target framewalk_${name})
+  list(TRANSFORM lib_API PREPEND "-Wl,-u," OUTPUT_VARIABLE roots)
+  list(JOIN lib_API "; " names)
+  set(map ${CMAKE_CURRENT_BINARY_DIR}/${file}.map)
+  file(CONFIGURE OUTPUT ${map} CONTENT "{ global: @names@; local: *; };\n" @ONLY)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${file}.c @ONLY
+    CONTENT "typedef int framewalk_@name@; /* a library needs a source of its own */\n")
+
+  add_library(${target}_members STATIC ${lib_OBJECTS} $<TARGET_OBJECTS:framewalk_core>)
+  set_target_properties(${target}_members PROPERTIES LINKER_LANGUAGE C)
+  add_library(${target}_shared SHARED ${CMAKE_CURRENT_BINARY_DIR}/${file}.c)
+  set_target_properties(${target}_shared PROPERTIES
+    OUTPUT_NAME ${file} EXPORT_NAME ${name}
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C LINK_DEPENDS ${map})
+  target_link_options(${target}_shared PRIVATE ${roots} -static-libgcc ${lib_OPTIONS} -Wl,--version-script=${map})
+  target_link_libraries(${target}_shared PRIVATE ${target}_members ${lib_ARCHIVES} ${lib_SHARED_NEEDS})
+  set(forms ${target}_shared)
+  add_library(framewalk::${name} ALIAS ${target}_shared)
+
+  if(NOT FW_SANITIZE AND NOT FW_FUZZ)
+    target_link_options(${target}_shared PRIVATE -Wl,-z,defs)
+    list(TRANSFORM lib_API PREPEND "--keep-global-symbol=" OUTPUT_VARIABLE kept)
+    list(TRANSFORM lib_WEAK PREPEND "--weaken-symbol=" OUTPUT_VARIABLE weakened)
+    set(archives)
+    foreach(archive IN LISTS lib_ARCHIVES)
+      list(APPEND archives $<TARGET_FILE:${archive}>)
+    endforeach()
+    set(partial ${CMAKE_CURRENT_BINARY_DIR}/lib${file}.o)
+    add_custom_command(OUTPUT ${partial}
+      COMMAND ${CMAKE_C_COMPILER} ${fw_partial_flags} -r -nostdlib -Wl,--force-group-allocation ${roots}
+              -o ${partial} $<TARGET_FILE:${target}_members> ${archives}
+      COMMAND ${CMAKE_OBJCOPY} ${kept} ${weakened} ${partial}
+      DEPENDS ${target}_members ${lib_ARCHIVES}
+      COMMENT "Linking lib${file}.o with its internal symbols made local"
+      VERBATIM)
+    add_library(${target}_static STATIC ${partial})
+    set_target_properties(${target}_static PROPERTIES
+      OUTPUT_NAME ${file} EXPORT_NAME ${name}-static LINKER_LANGUAGE C)
+    target_link_libraries(${target}_static INTERFACE ${lib_STATIC_NEEDS})
+    list(APPEND forms ${target}_static)
+    add_library(framewalk::${name}-static ALIAS ${target}_static)
+  endif()
+  foreach(form IN LISTS forms)
+    target_include_directories(${form} INTERFACE
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  endforeach()
+endfunction()
+
+if(TARGET framewalk_symbols_core OR TARGET framewalk_upload_core)
   find_package(Threads REQUIRED)
-  set(FW_SYMBOLS_API # what symbolicate.h and error.h declare; packaging/check/exported.sh compares
-    fw_error_text
-    fw_reason_text
-    fw_source_close
-    fw_source_info
-    fw_source_open
-    fw_symbolicate
-    fw_symbolicate_stack
-    fw_symbolicator_create
-    fw_symbolicator_destroy
-    fw_symbols_free
-    )
-  add_library(framewalk_symbols_members STATIC
-    $<TARGET_OBJECTS:framewalk_symbols_core> $<TARGET_OBJECTS:framewalk_core>)
-  set_target_properties(framewalk_symbols_members PROPERTIES LINKER_LANGUAGE C)
-  list(TRANSFORM FW_SYMBOLS_API PREPEND "-Wl,-u," OUTPUT_VARIABLE fw_symbols_roots)
-  list(JOIN FW_SYMBOLS_API "; " fw_symbols_names)
-  set(fw_symbols_map ${CMAKE_CURRENT_BINARY_DIR}/framewalk-symbols.map)
-  file(CONFIGURE OUTPUT ${fw_symbols_map} CONTENT "{ global: @fw_symbols_names@; local: *; };\n" @ONLY)
-
-  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/framewalk-symbols.c @ONLY
-    CONTENT "typedef int framewalk_symbols; /* a library needs a source of its own */\n")
-  add_library(framewalk_symbols_shared SHARED ${CMAKE_CURRENT_BINARY_DIR}/framewalk-symbols.c)
-  set_target_properties(framewalk_symbols_shared PROPERTIES
-    OUTPUT_NAME framewalk-symbols EXPORT_NAME symbols
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C LINK_DEPENDS ${fw_symbols_map})
-  target_link_options(framewalk_symbols_shared PRIVATE
-    ${fw_symbols_roots} -static-libgcc -Wl,--version-script=${fw_symbols_map})
-  target_link_libraries(framewalk_symbols_shared PRIVATE
-    framewalk_symbols_members framewalk_codecs framewalk_demangle Threads::Threads ${CMAKE_DL_LIBS})
-  if(NOT FW_SANITIZE AND NOT FW_FUZZ)
-    target_link_options(framewalk_symbols_shared PRIVATE -Wl,-z,defs)
-    list(TRANSFORM FW_SYMBOLS_API PREPEND "--keep-global-symbol=" OUTPUT_VARIABLE fw_symbols_kept)
-    set(fw_partial ${CMAKE_CURRENT_BINARY_DIR}/libframewalk-symbols.o)
-    add_custom_command(OUTPUT ${fw_partial}
-      COMMAND ${CMAKE_C_COMPILER} ${fw_partial_flags} -r -nostdlib -Wl,--force-group-allocation ${fw_symbols_roots}
-              -o ${fw_partial} $<TARGET_FILE:framewalk_symbols_members> $<TARGET_FILE:framewalk_codecs>
-              $<TARGET_FILE:framewalk_demangle>
-      COMMAND ${CMAKE_OBJCOPY} ${fw_symbols_kept} --weaken-symbol=fw_error_text ${fw_partial}
-      DEPENDS framewalk_symbols_members framewalk_codecs framewalk_demangle
-      COMMENT "Linking libframewalk-symbols.o with its internal symbols made local"
-      VERBATIM)
-    add_library(framewalk_symbols_static STATIC ${fw_partial})
-    set_target_properties(framewalk_symbols_static PROPERTIES
-      OUTPUT_NAME framewalk-symbols EXPORT_NAME symbols-static LINKER_LANGUAGE C)
-    target_link_libraries(framewalk_symbols_static INTERFACE
-      deflate zstd lzma ${CMAKE_THREAD_LIBS_INIT} ${CMAKE_DL_LIBS} m)
-    add_library(framewalk::symbols-static ALIAS framewalk_symbols_static)
-  endif()
-  foreach(target framewalk_symbols_shared framewalk_symbols_static)
-    if(TARGET ${target})
-      target_include_directories(${target} INTERFACE
-        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    endif()
-  endforeach()
-  add_library(framewalk::symbols ALIAS framewalk_symbols_shared)
 endif()
-
-# libframewalk-upload in both forms, where libcurl is. It holds hidden copies of the little that it needs of
-# libframewalk (looking a report over), so a program may link all three, in any order and form.
-if(TARGET framewalk_upload_core)
-  set(FW_UPLOAD_API # what upload.h declares; packaging/check/exported.sh compares
-    fw_upload_now
-    fw_upload_start
-    fw_upload_stop
-    fw_upload_totals
-    )
-  add_library(framewalk_upload_members STATIC $<TARGET_OBJECTS:framewalk_upload_core>
-    $<TARGET_OBJECTS:framewalk_upload_curl> $<TARGET_OBJECTS:framewalk_core>)
-  set_target_properties(framewalk_upload_members PROPERTIES LINKER_LANGUAGE C)
-  list(TRANSFORM FW_UPLOAD_API PREPEND "-Wl,-u," OUTPUT_VARIABLE fw_upload_roots)
-  list(JOIN FW_UPLOAD_API "; " fw_upload_names)
-  set(fw_upload_map ${CMAKE_CURRENT_BINARY_DIR}/framewalk-upload.map)
-  file(CONFIGURE OUTPUT ${fw_upload_map} CONTENT "{ global: @fw_upload_names@; local: *; };\n" @ONLY)
-
-  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/framewalk-upload.c @ONLY
-    CONTENT "typedef int framewalk_upload; /* a library needs a source of its own */\n")
-  add_library(framewalk_upload_shared SHARED ${CMAKE_CURRENT_BINARY_DIR}/framewalk-upload.c)
-  set_target_properties(framewalk_upload_shared PROPERTIES
-    OUTPUT_NAME framewalk-upload EXPORT_NAME upload
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C LINK_DEPENDS ${fw_upload_map})
-  target_link_options(framewalk_upload_shared PRIVATE
-    ${fw_upload_roots} -static-libgcc -Wl,--gc-sections -Wl,--version-script=${fw_upload_map})
-  target_link_libraries(framewalk_upload_shared PRIVATE
-    framewalk_upload_members PkgConfig::LIBCURL PkgConfig::ZLIB Threads::Threads)
-  if(NOT FW_SANITIZE AND NOT FW_FUZZ)
-    target_link_options(framewalk_upload_shared PRIVATE -Wl,-z,defs)
-    list(TRANSFORM FW_UPLOAD_API PREPEND "--keep-global-symbol=" OUTPUT_VARIABLE fw_upload_kept)
-    set(fw_partial ${CMAKE_CURRENT_BINARY_DIR}/libframewalk-upload.o)
-    add_custom_command(OUTPUT ${fw_partial}
-      COMMAND ${CMAKE_C_COMPILER} ${fw_partial_flags} -r -nostdlib -Wl,--force-group-allocation ${fw_upload_roots}
-              -o ${fw_partial} $<TARGET_FILE:framewalk_upload_members>
-      COMMAND ${CMAKE_OBJCOPY} ${fw_upload_kept} ${fw_partial}
-      DEPENDS framewalk_upload_members
-      COMMENT "Linking libframewalk-upload.o with its internal symbols made local"
-      VERBATIM)
-    add_library(framewalk_upload_static STATIC ${fw_partial})
-    set_target_properties(framewalk_upload_static PROPERTIES
-      OUTPUT_NAME framewalk-upload EXPORT_NAME upload-static LINKER_LANGUAGE C)
-    target_link_libraries(framewalk_upload_static INTERFACE curl z ${CMAKE_THREAD_LIBS_INIT})
-    add_library(framewalk::upload-static ALIAS framewalk_upload_static)
-  endif()
-  foreach(target framewalk_upload_shared framewalk_upload_static)
-    if(TARGET ${target})
-      target_include_directories(${target} INTERFACE
-        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    endif()
-  endforeach()
-  add_library(framewalk::upload ALIAS framewalk_upload_shared)
+if(TARGET framewalk_symbols_core)
+  fw_outer_library(symbols
+    API fw_error_text fw_reason_text fw_source_close fw_source_info fw_source_open fw_symbolicate fw_symbolicate_stack
+        fw_symbolicator_create fw_symbolicator_destroy fw_symbols_free
+    OBJECTS $<TARGET_OBJECTS:framewalk_symbols_core>
+    ARCHIVES framewalk_codecs framewalk_demangle
+    WEAK fw_error_text
+    SHARED_NEEDS Threads::Threads ${CMAKE_DL_LIBS}
+    STATIC_NEEDS deflate zstd lzma ${CMAKE_THREAD_LIBS_INIT} ${CMAKE_DL_LIBS} m)
+endif()
+if(TARGET framewalk_upload_core) # of libframewalk it has what looks a report over
+  fw_outer_library(upload
+    API fw_upload_now fw_upload_start fw_upload_stop fw_upload_totals
+    OBJECTS $<TARGET_OBJECTS:framewalk_upload_core> $<TARGET_OBJECTS:framewalk_upload_curl>
+    OPTIONS -Wl,--gc-sections
+    SHARED_NEEDS PkgConfig::LIBCURL PkgConfig::ZLIB Threads::Threads
+    STATIC_NEEDS curl z ${CMAKE_THREAD_LIBS_INIT})
 endif()
