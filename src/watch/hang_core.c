@@ -38,8 +38,14 @@ static struct moment begin_step(struct fw_hang_monitor *m)
 {
     struct moment moment = {.prompt = m->quiet == 2};
     const uint64_t now = hang_now(m), away = m->clock->continuous(m->clock->context) - now;
-    if (m->planned < now && now - m->planned > m->set.late)
-        m->stalled += now - m->planned;
+    if (m->planned < now && now - m->planned > m->set.late) {
+        const uint64_t late = now - m->planned;
+        const uint64_t slept = m->planned > m->checked ? m->planned - m->checked : 0;
+        m->stalled += late;
+        /* The stop began while we slept, nobody knows when: a turn that is not told yet is not to
+         * blame for that time either. A stop that is a hang's length shows in `late` by half. */
+        m->doubtful += slept < late ? slept : late;
+    }
     m->checked = now;
     if ((int64_t)(away - m->continued) > (int64_t)m->set.late)
         moment.asleep = away - m->continued;
@@ -242,8 +248,11 @@ static void excuse(struct hang_turn *t, uint64_t now, uint64_t late, uint64_t as
 static uint64_t catch_up(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t *now)
 {
     *now = tick(m);
-    const uint64_t late = m->stalled - t->stalled;
+    const uint64_t late = m->stalled - t->stalled, doubt = m->doubtful - t->doubtful;
     t->stalled = m->stalled;
+    t->doubtful = m->doubtful;
+    if (t->phase == HANG_YOUNG || t->phase == HANG_WATCHED)
+        t->paused += doubt;
     excuse(t, *now, late, 0);
     return late;
 }
@@ -289,9 +298,7 @@ static void plan_next(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t n
     t->step = same && t->step >= base ? t->step + t->step / 2 : base;
     if (t->step > base * SAME_GROWS)
         t->step = base * SAME_GROWS;
-    uint64_t *chance = &t->samples.chance;
-    *chance = *chance * 6364136223846793005u + 1442695040888963407u; /* Knuth's */
-    t->next = now + t->step * 3 / 4 + (*chance >> 33) % (t->step / 2 + 1);
+    t->next = now + t->step * 3 / 4 + hang_samples_draw(&t->samples, t->step / 2 + 1);
     if (t->phase == HANG_WATCHED) {
         /* Not later than at the threshold. Of one that starves nobody knows when that will be. */
         const uint64_t out = m->set.keep_starved ? 0 : t->starved;

@@ -68,6 +68,7 @@ struct hang_turn {
     uint64_t began;     /* ns of watch_clock.now */
     uint64_t since;     /* from when it counts: later than `began` after it was seen waiting */
     uint64_t stalled;   /* fw_hang_monitor.stalled, as far as it is in `paused` */
+    uint64_t doubtful;  /* the same of fw_hang_monitor.doubtful */
     uint64_t paused;    /* time after `since` in which the process did not run */
     uint64_t asleep;    /* time after `began` that `now` does not count: the machine slept */
     uint64_t starved;   /* time after `since` in which the thread was ready and did not run */
@@ -108,6 +109,7 @@ struct fw_hang_monitor {
     /* The sleep before this step. */
     uint64_t checked;   /* the clock, when it was last read */
     uint64_t stalled;   /* sum of all times in which this thread stood still against its will */
+    uint64_t doubtful;  /* and of those before them in which it may have: it slept */
     uint64_t planned;   /* when it was to end; UINT64_MAX: never */
     uint64_t continued; /* continuous - now, at the last step */
     unsigned quiet;     /* looks in a row at which nothing had happened, at most 2 */

@@ -18,7 +18,7 @@ void hang_samples_reset(struct hang_samples *samples)
 }
 
 /* xorshift64*: Marsaglia, "Xorshift RNGs". */
-static uint64_t draw(struct hang_samples *samples, uint64_t below)
+uint64_t hang_samples_draw(struct hang_samples *samples, uint64_t below)
 {
     uint64_t x = samples->chance;
     x ^= x >> 12;
@@ -55,7 +55,7 @@ static void sweep(struct hang_samples *samples)
 static struct hang_run merged(struct hang_samples *samples, struct hang_run a, struct hang_run b)
 {
     const uint64_t sum = a.weight + b.weight;
-    const bool first = sum == 0 || draw(samples, sum) < a.weight;
+    const bool first = sum == 0 || hang_samples_draw(samples, sum) < a.weight;
     return (struct hang_run){
         .stack = first ? a.stack : b.stack, .count = a.count + b.count, .at = a.at, .weight = sum};
 }

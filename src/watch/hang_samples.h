@@ -53,5 +53,7 @@ void hang_samples_drained(struct hang_samples *samples);
 const struct fw_stack *hang_samples_last(const struct hang_samples *samples);
 /* The stack that weighs most, or NULL. */
 const struct fw_stack *hang_samples_heaviest(const struct hang_samples *samples);
+/* A random number below `below`, which is not 0. */
+uint64_t hang_samples_draw(struct hang_samples *samples, uint64_t below);
 
 #endif

@@ -187,7 +187,7 @@ static void starved_as_the_kernel_counts(void **state)
         hand.run_share = 5;
         hand_turn(&hand, watch, 900 * MS, 10 * MS);
         assert_about(hand.event[1].duration_ns, 900 * MS, TICK);
-        assert_about(hand.monitor->turns[0].starved, 736 * MS, 20 * MS);
+        assert_about(hand.monitor->turns[0].starved, 700 * MS, 60 * MS);
         expect(1, FW_HANG_VETO_NONE);
 
         watch = start((struct fw_hang_options){0}); /* half of it is its own doing */
