@@ -1,0 +1,104 @@
+/*
+ * The database: SQLite or PostgreSQL behind one small interface and one text of SQL.
+ *
+ * SQL is written once, in what both understand: parameters $1, $2...; INSERT ... ON CONFLICT,
+ * RETURNING; GREATEST and LEAST (SQLite gets them from us); "FOR UPDATE SKIP LOCKED" (dropped for
+ * SQLite, whose one writer needs no such thing). Integers are 64 bits, texts UTF-8 without NUL
+ * (a text with one is refused: FW_ERR_ARGUMENT), booleans are 0 and 1, times milliseconds since
+ * 1970. In the schema {ID} stands for a primary key that numbers itself, {BLOB} for bytes.
+ * Statements are string literals: they are prepared once per connection and found by their address.
+ *
+ * A connection belongs to the thread that took it until it gives it back. SQLite has one connection
+ * that writes (who takes it waits for its turn) and several that read; with PostgreSQL all do both.
+ *
+ * A lost server: the call that notices returns FW_ERR_VANISHED and the connection is of no more
+ * use; it is opened anew at the next db_take. Transactions that conflicted with another's
+ * (deadlock, serialization, SQLite busy) return FW_ERR_TIMEOUT: roll back and begin again.
+ */
+#ifndef COLLECTOR_DB_H
+#define COLLECTOR_DB_H
+
+#include "base/reader.h"
+#include "framewalk/error.h"
+
+struct db;
+struct db_conn;
+
+/* "sqlite:PATH" or "postgresql://...". The schema is brought to this version (schema.h); a newer
+ * one is refused with FW_ERR_UNSUPPORTED. */
+fw_error db_open(const char *url, struct db **db, struct fw_failure *why);
+void db_close(struct db *db); /* NULL is fine */
+bool db_is_postgres(const struct db *db);
+
+enum db_use { DB_READ, DB_WRITE };
+fw_error db_take(struct db *db, enum db_use use, struct db_conn **conn, struct fw_failure *why);
+/* Rolls back what was begun and not committed. NULL is fine. */
+void db_give(struct db *db, struct db_conn *conn);
+
+fw_error db_begin(struct db_conn *conn, struct fw_failure *why);
+/* Durable when FW_OK. */
+fw_error db_commit(struct db_conn *conn, struct fw_failure *why);
+void db_rollback(struct db_conn *conn);
+
+enum db_type { DB_NULL, DB_INT, DB_REAL, DB_TEXT, DB_BYTES };
+struct db_value {
+    enum db_type type;
+    int64_t integer;
+    double real;
+    struct span bytes; /* text or bytes: borrowed until the call returns */
+};
+static inline struct db_value db_int(int64_t value)
+{
+    return (struct db_value){.type = DB_INT, .integer = value};
+}
+static inline struct db_value db_real(double value)
+{
+    return (struct db_value){.type = DB_REAL, .real = value};
+}
+static inline struct db_value db_text(const char *text) /* NULL: NULL */
+{
+    if (!text)
+        return (struct db_value){.type = DB_NULL};
+    return (struct db_value){.type = DB_TEXT, .bytes = {(const uint8_t *)text, strlen(text)}};
+}
+static inline struct db_value db_bytes(const void *data, size_t size)
+{
+    return (struct db_value){.type = DB_BYTES, .bytes = {data, size}};
+}
+static inline struct db_value db_null(void)
+{
+    return (struct db_value){.type = DB_NULL};
+}
+/* The values of a statement: db_run(conn, why, SQL, DB_VALUES(db_int(1), db_text("x"))) */
+#define DB_VALUES(...)                                                                             \
+    (const struct db_value[]){__VA_ARGS__},                                                        \
+        sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value)
+#define DB_NONE NULL, 0
+
+/* A statement without rows. Inside a transaction of PostgreSQL it may be sent without waiting: its
+ * failure then comes out of a later call, at the latest of db_commit. */
+fw_error db_run(struct db_conn *conn, struct fw_failure *why, const char *sql,
+                const struct db_value *values, size_t count);
+/* The same, and how many rows it changed. Waits for the answer. */
+fw_error db_change(struct db_conn *conn, struct fw_failure *why, uint64_t *rows, const char *sql,
+                   const struct db_value *values, size_t count);
+
+struct db_rows;
+/* A statement with rows. One at a time on a connection: db_end before the next. */
+fw_error db_query(struct db_conn *conn, struct db_rows **rows, struct fw_failure *why,
+                  const char *sql, const struct db_value *values, size_t count);
+/* The next row; false at the end, or when something failed, which db_end tells. */
+bool db_next(struct db_rows *rows);
+/* NULL is fine: FW_OK. */
+fw_error db_end(struct db_rows *rows, struct fw_failure *why);
+bool db_is_null(const struct db_rows *rows, int column);
+int64_t db_get_int(const struct db_rows *rows, int column); /* NULL: 0 */
+double db_get_real(const struct db_rows *rows, int column);
+const char *db_get_text(const struct db_rows *rows, int column);  /* until db_next; NULL: NULL */
+struct span db_get_bytes(const struct db_rows *rows, int column); /* until db_next */
+
+/* A whole copy while others write (SQLite: online backup; PostgreSQL: FW_ERR_UNSUPPORTED, the
+ * message names pg_dump). */
+fw_error db_backup(struct db *db, const char *path, struct fw_failure *why);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * Work that outlives a request: converting uploads, giving names to waiting stacks, regrouping,
+ * retention, packing. Rows of the table `job`; any server takes a queued one, holds it by a lease
+ * that it renews, and another takes over what a killed server left.
+ *
+ * Every handler may be run again from the beginning after any of its steps.
+ */
+#ifndef COLLECTOR_JOBS_H
+#define COLLECTOR_JOBS_H
+
+#include "collector/collector.h"
+#include "collector/db.h"
+
+struct job {
+    int64_t id;
+    const char *kind, *subject; /* one job of a kind and subject is queued at a time */
+    const char *payload;        /* JSON, or "" */
+    unsigned attempts;          /* this one included */
+};
+
+/* FW_OK: done. FW_ERR_TIMEOUT, FW_ERR_VANISHED, FW_ERR_FULL, FW_ERR_SYSTEM: again later (1 s,
+ * doubled, up to 5 min). Others: failed for good; `why` is kept for people. */
+typedef fw_error (*job_run)(struct collector *c, const struct job *job, struct fw_failure *why);
+
+struct job_kind {
+    const char *name;
+    job_run run;
+    uint64_t every_ms; /* runs by itself this often, subject ""; 0: only when asked for */
+};
+
+fw_error jobs_start(struct collector *c, const struct job_kind *kinds, size_t count,
+                    unsigned workers, struct jobs **jobs, struct fw_failure *why);
+void jobs_stop(struct jobs *jobs);
+/* In the caller's transaction. One that is queued already stays as it is. */
+fw_error jobs_add(struct db_conn *conn, const char *kind, const char *subject, const char *payload,
+                  struct fw_failure *why);
+/* After the commit: looks at once instead of at the next poll. */
+void jobs_wake(struct jobs *jobs);
+/* From inside a job: shown on the page, and renews the lease. False: the lease was lost, stop. */
+bool jobs_progress(struct collector *c, const struct job *job, uint64_t done, uint64_t total);
+
+#endif

@@ -1,0 +1,160 @@
+/*
+ * The tables of the collector. {ID}, {BLOB}: db.h.
+ *
+ * Reports keep raw (image, offset) stacks; names are looked up when somebody looks, and only what a
+ * group is called is kept. So a debug file that comes late changes stack.group_id and
+ * report.group_id, and the sums are made anew from `report`: nothing is named twice.
+ */
+#include "collector/schema.h"
+
+static const char tables[] =
+    /* Names and numbers of the server itself: "generation" (counts up when groups or rules change:
+     * caches of stacks are void), "salt", "retention"... */
+    "CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);\n"
+    "CREATE TABLE project (id {ID}, slug TEXT NOT NULL UNIQUE, name TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL, settings TEXT NOT NULL DEFAULT '{}');\n"
+    /* kind: enum access_kind. hash: SHA-256 of the secret. parent: the token of a session. */
+    "CREATE TABLE access_key (id {ID}, kind INTEGER NOT NULL, hash {BLOB} NOT NULL UNIQUE,"
+    " project INTEGER, scopes INTEGER NOT NULL, label TEXT NOT NULL, parent INTEGER,"
+    " csrf TEXT, created_ms INTEGER NOT NULL, expires_ms INTEGER, used_ms INTEGER,"
+    " revoked_ms INTEGER);\n"
+    "CREATE TABLE audit (id {ID}, at_ms INTEGER NOT NULL, who INTEGER, label TEXT NOT NULL,"
+    " action TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL);\n"
+
+    /* Acknowledged, not processed yet. body: zstd. state: 0 waiting, 1 failed (kept for people to
+     * look at; error says why). lease_ms: a worker has it until then. */
+    "CREATE TABLE inbox (seq {ID}, project INTEGER NOT NULL, report_id {BLOB} NOT NULL,"
+    " received_ms INTEGER NOT NULL, body {BLOB} NOT NULL, size INTEGER NOT NULL,"
+    " state INTEGER NOT NULL DEFAULT 0, lease_ms INTEGER NOT NULL DEFAULT 0,"
+    " attempts INTEGER NOT NULL DEFAULT 0, error TEXT);\n"
+    "CREATE INDEX inbox_waiting ON inbox (state, seq);\n"
+    /* Every id that was ever accepted and must be known: at least 90 days. The one place that makes
+     * a report exist once. */
+    "CREATE TABLE seen (project INTEGER NOT NULL, report_id {BLOB} NOT NULL,"
+    " received_ms INTEGER NOT NULL, PRIMARY KEY (project, report_id));\n"
+
+    /* id_key: the build id or UUID; without one 'name:' and the file name. has_map: names are to be
+     * had; map_ms: since when. */
+    "CREATE TABLE image (id {ID}, id_key {BLOB} NOT NULL, arch TEXT NOT NULL, debug_id {BLOB} NOT "
+    "NULL,"
+    " name TEXT NOT NULL, path TEXT, has_map INTEGER NOT NULL DEFAULT 0, map_ms INTEGER,"
+    " own INTEGER NOT NULL DEFAULT 0, UNIQUE (id_key, arch));\n"
+    "CREATE TABLE image_day (project INTEGER NOT NULL, image INTEGER NOT NULL, day INTEGER NOT "
+    "NULL,"
+    " reports INTEGER NOT NULL, frames INTEGER NOT NULL, PRIMARY KEY (project, day, image));\n"
+    "CREATE INDEX image_day_image ON image_day (image);\n"
+
+    "CREATE TABLE version (id {ID}, project INTEGER NOT NULL, version TEXT NOT NULL,"
+    " build TEXT NOT NULL, first_ms INTEGER NOT NULL, UNIQUE (project, version, build));\n"
+    /* kind: 1 operating system, 2 device, 3 watched API */
+    "CREATE TABLE term (id {ID}, kind INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (kind, text));\n"
+
+    /* A distinct stack of a project. hash: of its frames. frames: stack_code.h. group_id: of stacks
+     * that reports are grouped by; NULL: of others. named: keys were made with names of all its app
+     * images; 0: a debug file may change the key. */
+    "CREATE TABLE stack (id {ID}, project INTEGER NOT NULL, hash {BLOB} NOT NULL,"
+    " frames {BLOB} NOT NULL, group_id INTEGER, rules INTEGER NOT NULL DEFAULT 0,"
+    " named INTEGER NOT NULL DEFAULT 0, last_ms INTEGER NOT NULL, UNIQUE (project, hash));\n"
+    "CREATE INDEX stack_group ON stack (group_id);\n"
+    "CREATE TABLE stack_image (image INTEGER NOT NULL, stack INTEGER NOT NULL,"
+    " PRIMARY KEY (image, stack));\n"
+
+    /* status: 0 open, 1 ignored, 2 resolved, 3 merged into `merged_into`. section: enum
+     * group_section. pinned: somebody merged or split by hand, rules leave it alone. */
+    "CREATE TABLE hang_group (id {ID}, project INTEGER NOT NULL, key {BLOB} NOT NULL,"
+    " rules INTEGER NOT NULL, section INTEGER NOT NULL, title TEXT NOT NULL, leaf TEXT NOT NULL,"
+    " image TEXT NOT NULL, file TEXT, line INTEGER NOT NULL, search TEXT NOT NULL, why TEXT NOT "
+    "NULL,"
+    " sample_stack INTEGER, status INTEGER NOT NULL DEFAULT 0, resolved_version INTEGER,"
+    " merged_into INTEGER, pinned INTEGER NOT NULL DEFAULT 0, note TEXT NOT NULL DEFAULT '',"
+    " first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL, first_version INTEGER, last_version "
+    "INTEGER,"
+    " reopened_ms INTEGER, reports INTEGER NOT NULL DEFAULT 0, blocked_ns INTEGER NOT NULL DEFAULT "
+    "0,"
+    " longest_ns INTEGER NOT NULL DEFAULT 0, killed INTEGER NOT NULL DEFAULT 0,"
+    " installs INTEGER NOT NULL DEFAULT 0, UNIQUE (project, key));\n"
+    "CREATE INDEX hang_group_rank ON hang_group (project, status, blocked_ns);\n"
+    "CREATE TABLE group_day (group_id INTEGER NOT NULL, day INTEGER NOT NULL, version INTEGER NOT "
+    "NULL,"
+    " reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL, killed INTEGER NOT NULL,"
+    " PRIMARY KEY (group_id, day, version));\n"
+    /* term: of kind 1 or 2 */
+    "CREATE TABLE group_term (group_id INTEGER NOT NULL, term INTEGER NOT NULL,"
+    " reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL, PRIMARY KEY (group_id, term));\n"
+    "CREATE TABLE group_install (group_id INTEGER NOT NULL, install {BLOB} NOT NULL,"
+    " reports INTEGER NOT NULL, PRIMARY KEY (group_id, install));\n"
+
+    /* kind: enum fwr_kind, or 100 + enum report_kind for other tools' reports. install: hash of the
+     * installation's id with the salt; NULL: it told none. stack: the heaviest, by which it is
+     * grouped; NULL: none (calls, snapshots). pack NULL: the body is gone, or still in the inbox.
+     * day: days since 1970 of `started_ms` (received_ms when that is not to be believed). */
+    "CREATE TABLE report (id {ID}, project INTEGER NOT NULL, report_id {BLOB} NOT NULL,"
+    " kind INTEGER NOT NULL, received_ms INTEGER NOT NULL, started_ms INTEGER NOT NULL,"
+    " day INTEGER NOT NULL, version INTEGER NOT NULL, os INTEGER, device INTEGER, session {BLOB},"
+    " install {BLOB}, stack INTEGER, group_id INTEGER, duration_ns INTEGER NOT NULL,"
+    " ending INTEGER NOT NULL, threads INTEGER NOT NULL, frames INTEGER NOT NULL,"
+    " complete INTEGER NOT NULL, pack INTEGER, body_offset INTEGER, body_size INTEGER,"
+    " UNIQUE (project, report_id));\n"
+    "CREATE INDEX report_group ON report (group_id, received_ms);\n"
+    "CREATE INDEX report_stack ON report (stack);\n"
+    "CREATE INDEX report_recent ON report (project, received_ms);\n"
+    "CREATE INDEX report_install ON report (install);\n"
+    "CREATE INDEX report_pack ON report (pack);\n"
+    /* What was seen while a report's thread hung: weights by the stack that the report is grouped
+     * by, so that regrouping moves nothing here. */
+    "CREATE TABLE flame (key_stack INTEGER NOT NULL, stack INTEGER NOT NULL,"
+    " weight_ns INTEGER NOT NULL, samples INTEGER NOT NULL, PRIMARY KEY (key_stack, stack));\n"
+    /* slow: durations by class: below 0.5 s, 2 s, 8 s, and above. observed_ns: see session. */
+    "CREATE TABLE project_day (project INTEGER NOT NULL, day INTEGER NOT NULL, version INTEGER NOT "
+    "NULL,"
+    " reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL, killed INTEGER NOT NULL,"
+    " slow0 INTEGER NOT NULL, slow1 INTEGER NOT NULL, slow2 INTEGER NOT NULL, slow3 INTEGER NOT "
+    "NULL,"
+    " sessions INTEGER NOT NULL, observed_ns INTEGER NOT NULL, PRIMARY KEY (project, day, "
+    "version));\n"
+    /* A process that sent something; observed_ns: how long it is known to have run. */
+    "CREATE TABLE session (project INTEGER NOT NULL, session {BLOB} NOT NULL, version INTEGER NOT "
+    "NULL,"
+    " day INTEGER NOT NULL, observed_ns INTEGER NOT NULL, PRIMARY KEY (project, session));\n"
+
+    /* Who called watched functions. */
+    "CREATE TABLE call (project INTEGER NOT NULL, api INTEGER NOT NULL, stack INTEGER NOT NULL,"
+    " version INTEGER NOT NULL, count INTEGER NOT NULL, first_ms INTEGER NOT NULL,"
+    " last_ms INTEGER NOT NULL, PRIMARY KEY (project, api, stack, version));\n"
+    /* Callers that may: both are patterns with * and ?. */
+    "CREATE TABLE call_allow (id {ID}, project INTEGER NOT NULL, api TEXT NOT NULL,"
+    " caller TEXT NOT NULL, note TEXT NOT NULL, created_ms INTEGER NOT NULL, created_by TEXT NOT "
+    "NULL);\n"
+    /* Versions of grouping rules; the highest is the one in force. */
+    "CREATE TABLE rules (project INTEGER NOT NULL, version INTEGER NOT NULL, text TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL, created_by TEXT NOT NULL, PRIMARY KEY (project, version));\n"
+
+    "CREATE TABLE pack (id {ID}, key TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL);\n"
+    /* kind: 1 executable, 2 debug information, 3 a map as it came (GSYM, Breakpad, ours). state: 0
+     * stored, 1 has a map, 2 cannot be used (message says why). */
+    "CREATE TABLE symbol_file (id {ID}, debug_id {BLOB} NOT NULL, arch TEXT NOT NULL,"
+    " kind INTEGER NOT NULL, name TEXT NOT NULL, sha256 {BLOB} NOT NULL, size INTEGER NOT NULL,"
+    " blob TEXT NOT NULL, map_blob TEXT, map_size INTEGER, features TEXT NOT NULL,"
+    " state INTEGER NOT NULL, message TEXT NOT NULL DEFAULT '', uploaded_ms INTEGER NOT NULL,"
+    " uploaded_by TEXT NOT NULL, used_ms INTEGER NOT NULL, UNIQUE (debug_id, arch, kind, "
+    "sha256));\n"
+    "CREATE INDEX symbol_file_map ON symbol_file (debug_id, state);\n"
+    /* state: 0 being sent, 1 whole (a job converts it), 2 done, 3 failed. */
+    "CREATE TABLE upload (id TEXT PRIMARY KEY, name TEXT NOT NULL, size INTEGER NOT NULL,"
+    " sha256 {BLOB}, received INTEGER NOT NULL, state INTEGER NOT NULL, message TEXT NOT NULL,"
+    " result TEXT NOT NULL DEFAULT '[]', created_ms INTEGER NOT NULL, created_by TEXT NOT NULL);\n"
+    "CREATE TABLE upload_part (upload TEXT NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL,"
+    " blob TEXT NOT NULL, PRIMARY KEY (upload, start));\n"
+    /* state: 0 queued, 1 running, 2 done, 3 failed. */
+    "CREATE TABLE job (id {ID}, kind TEXT NOT NULL, subject TEXT NOT NULL, payload TEXT NOT NULL,"
+    " state INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, run_ms INTEGER NOT NULL,"
+    " lease_ms INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',"
+    " done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL DEFAULT 0,"
+    " message TEXT NOT NULL DEFAULT '', created_ms INTEGER NOT NULL, changed_ms INTEGER NOT "
+    "NULL);\n"
+    "CREATE UNIQUE INDEX job_queued ON job (kind, subject) WHERE state = 0;\n"
+    "CREATE INDEX job_next ON job (state, run_ms);\n";
+
+const struct schema_migration schema_migrations[] = {{tables}};
+const size_t schema_version = sizeof schema_migrations / sizeof *schema_migrations;

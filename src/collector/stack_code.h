@@ -1,0 +1,33 @@
+/*
+ * A stack as the table `stack` keeps it, and its hash.
+ *
+ *   frames = for each frame, innermost first: uleb(image number * 4 + kind + 2 * space)
+ *            sleb(offset - the last offset of the stack in that image, which begins as 0)
+ *
+ * kind: enum report_frame_kind; space: enum report_space; image 0: none, the offset is an address.
+ * The hash is the first 16 bytes of the SHA-256 of: for each frame the image's id_key (its size as
+ * uleb before), kind and space as one byte, the offset as 8 bytes; so it is the same on every
+ * server and in every database.
+ */
+#ifndef COLLECTOR_STACK_CODE_H
+#define COLLECTOR_STACK_CODE_H
+
+#include "base/reader.h"
+#include "framewalk/error.h"
+
+struct stack_frame {
+    int64_t image; /* row of `image`; 0: none */
+    uint64_t offset;
+    uint8_t kind, space;
+};
+
+enum { STACK_CODE_FRAME_MAX = 20 }; /* bytes of one frame at most */
+/* How many bytes were written; `out` has room for count * STACK_CODE_FRAME_MAX. */
+size_t stack_encode(const struct stack_frame *frames, size_t count, uint8_t *out);
+/* FW_ERR_CORRUPT; FW_ERR_FULL when there are more than `capacity`. */
+fw_error stack_decode(struct span code, struct stack_frame *frames, size_t capacity, size_t *count);
+
+void stack_hash(const struct stack_frame *frames, const struct span *id_keys, size_t count,
+                uint8_t hash[16]);
+
+#endif
