@@ -5,10 +5,10 @@
  * The limits of v5 are those of Mozilla's server: 10 jobs, ids of hexadecimal digits, file names of
  * the letters that its own file names have.
  */
+#include "collector/db.h"
 #include "collector/http.h"
 #include "collector/symbol_layout.h"
 #include "collector/symbols.h"
-#include "collector/db.h"
 #include "report/out.h"
 #include "report/v5.h"
 
@@ -265,8 +265,8 @@ static void post_symbolicate(struct http_request *r)
 }
 
 static const struct http_route routes[] = {
-    {"POST", "/symbolicate/v5", ACCESS_SYMBOLS_READ, HTTP_CROSS | HTTP_GZIP, V5_BYTES, post_v5, NULL,
-     NULL},
+    {"POST", "/symbolicate/v5", ACCESS_SYMBOLS_READ, HTTP_CROSS | HTTP_GZIP, V5_BYTES, post_v5,
+     NULL, NULL},
     {"POST", "/source/v1", ACCESS_SYMBOLS_READ, HTTP_CROSS, 65536, post_source, NULL, NULL},
     {"POST", "/api/v1/symbolicate", ACCESS_READ, HTTP_GZIP, REPORT_BYTES, post_symbolicate, NULL,
      NULL},

@@ -65,9 +65,9 @@ static bool add_hex(struct symbol_wish *wish, struct part digits, char letter)
         return false;
     for (size_t i = 0; i < digits.length; i++) {
         char c = digits.text[i];
-        int value = c >= '0' && c <= '9'                  ? c - '0'
-                    : c >= letter && c <= letter + 5      ? c - letter + 10
-                                                          : -1;
+        int value = c >= '0' && c <= '9'             ? c - '0'
+                    : c >= letter && c <= letter + 5 ? c - letter + 10
+                                                     : -1;
         if (value < 0)
             return false;
         uint8_t *byte = &wish->id[wish->id_size + i / 2];
@@ -127,9 +127,8 @@ static bool read_ssqp(const struct parts *p, struct symbol_wish *wish)
     if (p->count != 3 && p->count != 4)
         return false;
     const struct part *name = &p->at[p->count - 3];
-    if (!same(name[0], name[2]) ||
-        (p->count == 4 &&
-         (p->at[0].length != 2 || name->length < 2 || memcmp(p->at[0].text, name->text, 2) != 0)))
+    if (!same(name[0], name[2]) || (p->count == 4 && (p->at[0].length != 2 || name->length < 2 ||
+                                                      memcmp(p->at[0].text, name->text, 2) != 0)))
         return false;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         struct part id = name[1];

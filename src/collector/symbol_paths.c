@@ -3,8 +3,8 @@
  * layouts of symbol servers (symbol_layout.h) below /symbols/.
  *
  * Nothing of a path becomes a file name: it gives an id and what is wanted, and the database says
- * which blob that is. No sources are stored, so /buildid/ID/source/... finds none; clients then show
- * the line without its text.
+ * which blob that is. No sources are stored, so /buildid/ID/source/... finds none; clients then
+ * show the line without its text.
  */
 #include "base/failure.h"
 #include "collector/blobs.h"
@@ -60,8 +60,7 @@ static void set_headers(struct http_request *r, const struct symbol_file *file, 
     set_file_name(r, file->name);
     if (gmtime_r(&seconds, &at) && strftime(value, sizeof value, "%a, %d %b %Y %H:%M:%S GMT", &at))
         http_set_header(r, "Last-Modified", value);
-    http_set_header(r, "Cache-Control",
-                    r->collector->options->open_symbols ? "public" : "private");
+    http_set_header(r, "Cache-Control", r->collector->options->open_symbols ? "public" : "private");
 }
 
 /* ---- files ---- */
@@ -220,9 +219,7 @@ static void get_section(struct http_request *r)
 }
 
 #define SYMBOL_PATH(pattern, handler)                                                              \
-    {                                                                                              \
-        "GET", pattern, ACCESS_SYMBOLS_READ, HTTP_CROSS, 0, handler, NULL, NULL                    \
-    }
+    {"GET", pattern, ACCESS_SYMBOLS_READ, HTTP_CROSS, 0, handler, NULL, NULL}
 static const struct http_route routes[] = {
     SYMBOL_PATH("/buildid/{id}/executable", get_executable),
     SYMBOL_PATH("/buildid/{id}/debuginfo", get_debuginfo),
