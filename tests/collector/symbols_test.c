@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char *const programs[] = {SYMBOL_PROGRAMS};
 enum { PROGRAMS = sizeof programs / sizeof *programs, NAMES = 64, THREADS = 4 };
@@ -109,6 +110,7 @@ static void test_places(void **state)
 {
     (void)state;
     struct test_store store;
+    size_t inlined = 0;
     test_store_open(&store, 1 << 30);
     for (size_t p = 0; p < PROGRAMS; p++) {
         struct stored_file file = must_store(&store, programs[p]);
@@ -116,7 +118,6 @@ static void test_places(void **state)
         struct fw_symbolicator *symbolicator;
         struct fw_source *source = open_library(&symbolicator, programs[p]);
         uint64_t lo, hi, base;
-        size_t inlined = 0;
         assert_non_null(image);
         code_of(programs[p], &lo, &hi, &base);
         for (uint64_t at = lo; at <= hi; at++) {
@@ -125,13 +126,13 @@ static void test_places(void **state)
                 compare_place(image, source, at - base, REPORT_FROM_LOAD, kind);
             }
         }
-        assert_true(inlined > 0);
         compare_place(image, source, 0, REPORT_FROM_LOAD, REPORT_RETURN);
         compare_place(image, source, UINT64_MAX, REPORT_FROM_LOAD, REPORT_EXACT);
         fw_source_close(source);
         fw_symbolicator_destroy(symbolicator);
         symbols_drop(image);
     }
+    assert_true(inlined > 0);
     test_store_close(&store);
 }
 
@@ -141,11 +142,11 @@ static void test_room(void **state)
     (void)state;
     struct test_store store;
     test_store_open(&store, 1 << 30);
-    struct stored_file file = must_store(&store, programs[0]);
+    struct stored_file file = must_store(&store, programs[PROGRAMS - 1]);
     struct symbols_image *image = take(&store, &file);
     uint64_t lo, hi, base;
     size_t seen = 0;
-    code_of(programs[0], &lo, &hi, &base);
+    code_of(programs[PROGRAMS - 1], &lo, &hi, &base);
     for (uint64_t at = lo; at < hi; at++) {
         struct report_name all[NAMES], one;
         struct arena arena = {0};
@@ -284,6 +285,31 @@ static void test_late(void **state)
     test_store_close(&other);
 }
 
+/* Another server on the same database sees it by itself, a little later. */
+static void test_other_server(void **state)
+{
+    (void)state;
+    struct test_store store, other;
+    struct fw_failure why = {0};
+    test_store_open(&store, 1 << 30);
+    test_store_open(&other, 1 << 30);
+    struct stored_file file = must_store(&other, programs[0]);
+    struct symbols *second;
+    assert_int_equal(symbols_open(&store.collector, 1 << 30, &second, &why), FW_OK);
+    assert_null(symbols_take(second, file.id, file.id_size, NULL));
+    must_store(&store, programs[0]);
+    struct symbols_image *image = NULL;
+    for (unsigned i = 0; !image && i < 2000; i++) { /* 20 s: there is no limit to be measured */
+        usleep(10000);
+        image = symbols_take(second, file.id, file.id_size, NULL);
+    }
+    assert_non_null(image);
+    symbols_drop(image);
+    symbols_close(second);
+    test_store_close(&store);
+    test_store_close(&other);
+}
+
 /* Another map for the same id is taken at once; who holds the old one keeps it. */
 static void test_replaced(void **state)
 {
@@ -406,11 +432,11 @@ static void test_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),      cmocka_unit_test(test_room),
-        cmocka_unit_test(test_stacks),      cmocka_unit_test(test_parted),
-        cmocka_unit_test(test_late),        cmocka_unit_test(test_replaced),
-        cmocka_unit_test(test_breakpad_id), cmocka_unit_test(test_only_damaged),
-        cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_places),       cmocka_unit_test(test_room),
+        cmocka_unit_test(test_stacks),       cmocka_unit_test(test_parted),
+        cmocka_unit_test(test_late),         cmocka_unit_test(test_other_server),
+        cmocka_unit_test(test_replaced),     cmocka_unit_test(test_breakpad_id),
+        cmocka_unit_test(test_only_damaged), cmocka_unit_test(test_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
