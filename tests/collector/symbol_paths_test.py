@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from server import Server
@@ -336,6 +337,23 @@ class SymbolPaths(unittest.TestCase):
         reply = self.server.post("/symbolicate/v5", body, "application/json",
                                  {"Content-Encoding": "gzip"})
         self.assertEqual(reply.status, 200)
+
+    def test_v5_first(self):
+        """The first request with a token, whose check takes longer, and a body that comes later."""
+        body = json.dumps(self.job()).encode()
+        for wait in 0, 0.2:
+            with Server(folder=self.server.folder, token=self.server.token) as server:
+                connection = server.connect()
+                connection.putrequest("POST", "/s/%s/symbolicate/v5" % server.token)
+                connection.putheader("Content-Length", str(len(body)))
+                if wait:
+                    connection.endheaders()
+                    time.sleep(wait)
+                    connection.send(body)
+                else:
+                    connection.endheaders(body)
+                self.assertEqual(connection.getresponse().status, 200)
+                connection.close()
 
     def test_v5_refused(self):
         good = self.job()
