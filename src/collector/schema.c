@@ -124,7 +124,7 @@ static const char tables[] =
     " version INTEGER NOT NULL, reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL,"
     " killed INTEGER NOT NULL, slow0 INTEGER NOT NULL, slow1 INTEGER NOT NULL,"
     " slow2 INTEGER NOT NULL, slow3 INTEGER NOT NULL,"
-    " PRIMARY KEY (project, term, day, version));\n"
+    " PRIMARY KEY (project, day, term, version));\n"
     /* A process that sent something; observed_ns: how long it is known to have run. */
     "CREATE TABLE session (project INTEGER NOT NULL, session {BLOB} NOT NULL, version INTEGER NOT "
     "NULL,"
