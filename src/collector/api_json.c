@@ -14,7 +14,7 @@
 static void key_of(struct report_bytes *out, const char *key)
 {
     char last = out->size ? out->data[out->size - 1] : '{';
-    if (last != '{' && last != '[')
+    if (last != '{' && last != '[' && last != ':')
         out_text(out, ",");
     if (key)
         out_format(out, "\"%s\":", key);
