@@ -66,11 +66,11 @@ static const char tables[] =
     " PRIMARY KEY (image, stack));\n"
 
     /* status: 0 open, 1 ignored, 2 resolved, 3 merged into `merged_into`. section: enum
-     * group_section. pinned: somebody merged or split by hand, rules leave it alone. */
+     * group_section. pinned: somebody merged or split by hand, rules leave it alone. The long texts
+     * stand last: rows are ranked without reading them. */
     "CREATE TABLE hang_group (id {ID}, project INTEGER NOT NULL, key {BLOB} NOT NULL,"
     " rules INTEGER NOT NULL, section INTEGER NOT NULL, title TEXT NOT NULL, leaf TEXT NOT NULL,"
-    " image TEXT NOT NULL, file TEXT, line INTEGER NOT NULL, search TEXT NOT NULL, why TEXT NOT "
-    "NULL,"
+    " image TEXT NOT NULL, file TEXT, line INTEGER NOT NULL,"
     " sample_stack INTEGER, status INTEGER NOT NULL DEFAULT 0, resolved_version INTEGER,"
     " merged_into INTEGER, pinned INTEGER NOT NULL DEFAULT 0, note TEXT NOT NULL DEFAULT '',"
     " first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL, first_version INTEGER, last_version "
@@ -78,7 +78,8 @@ static const char tables[] =
     " reopened_ms INTEGER, reports INTEGER NOT NULL DEFAULT 0, blocked_ns INTEGER NOT NULL DEFAULT "
     "0,"
     " longest_ns INTEGER NOT NULL DEFAULT 0, killed INTEGER NOT NULL DEFAULT 0,"
-    " installs INTEGER NOT NULL DEFAULT 0, UNIQUE (project, key));\n"
+    " installs INTEGER NOT NULL DEFAULT 0, search TEXT NOT NULL, why TEXT NOT NULL,"
+    " UNIQUE (project, key));\n"
     "CREATE INDEX hang_group_rank ON hang_group (project, status, blocked_ns);\n"
     "CREATE TABLE group_day (group_id INTEGER NOT NULL, day INTEGER NOT NULL, version INTEGER NOT "
     "NULL,"
@@ -101,7 +102,13 @@ static const char tables[] =
     " ending INTEGER NOT NULL, threads INTEGER NOT NULL, frames INTEGER NOT NULL,"
     " complete INTEGER NOT NULL, pack INTEGER, body_offset INTEGER, body_size INTEGER,"
     " UNIQUE (project, report_id));\n"
-    "CREATE INDEX report_group ON report (group_id, received_ms);\n"
+    /* The first three hold all that sums over chosen reports need, so that no row is fetched. */
+    "CREATE INDEX report_group ON report (group_id, received_ms, id, duration_ns, version, os,"
+    " device, ending);\n"
+    "CREATE INDEX report_os ON report (project, os, day, group_id, version, device, duration_ns,"
+    " ending);\n"
+    "CREATE INDEX report_device ON report (project, device, day, group_id, version, os,"
+    " duration_ns, ending);\n"
     "CREATE INDEX report_stack ON report (stack);\n"
     "CREATE INDEX report_recent ON report (project, received_ms);\n"
     "CREATE INDEX report_install ON report (install);\n"
@@ -118,15 +125,24 @@ static const char tables[] =
     "NULL,"
     " sessions INTEGER NOT NULL, observed_ns INTEGER NOT NULL, PRIMARY KEY (project, day, "
     "version));\n"
+    /* The same by operating system and by device (terms of kind 1 and 2). */
+    "CREATE TABLE term_day (project INTEGER NOT NULL, term INTEGER NOT NULL, day INTEGER NOT NULL,"
+    " version INTEGER NOT NULL, reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL,"
+    " killed INTEGER NOT NULL, slow0 INTEGER NOT NULL, slow1 INTEGER NOT NULL,"
+    " slow2 INTEGER NOT NULL, slow3 INTEGER NOT NULL,"
+    " PRIMARY KEY (project, term, day, version));\n"
     /* A process that sent something; observed_ns: how long it is known to have run. */
     "CREATE TABLE session (project INTEGER NOT NULL, session {BLOB} NOT NULL, version INTEGER NOT "
     "NULL,"
     " day INTEGER NOT NULL, observed_ns INTEGER NOT NULL, PRIMARY KEY (project, session));\n"
 
-    /* Who called watched functions. */
+    /* Who called watched functions. caller_image, caller_offset, caller_kind: frame 0 of the stack
+     * (row of `image`, 0: none; the offset there; enum report_frame_kind + 2 * enum report_space),
+     * so that the callers are told apart without reading stacks. */
     "CREATE TABLE call (project INTEGER NOT NULL, api INTEGER NOT NULL, stack INTEGER NOT NULL,"
     " version INTEGER NOT NULL, count INTEGER NOT NULL, first_ms INTEGER NOT NULL,"
-    " last_ms INTEGER NOT NULL, PRIMARY KEY (project, api, stack, version));\n"
+    " last_ms INTEGER NOT NULL, caller_image INTEGER NOT NULL, caller_offset INTEGER NOT NULL,"
+    " caller_kind INTEGER NOT NULL, PRIMARY KEY (project, api, stack, version));\n"
     /* Callers that may: both are patterns with * and ?. */
     "CREATE TABLE call_allow (id {ID}, project INTEGER NOT NULL, api TEXT NOT NULL,"
     " caller TEXT NOT NULL, note TEXT NOT NULL, created_ms INTEGER NOT NULL, created_by TEXT NOT "
