@@ -3,8 +3,8 @@
  *
  * A pack is a blob of bodies one behind the other, each as the inbox had it (zstd). It is written
  * when PACKS_BYTES are waiting, or when the oldest has waited for PACKS_WAIT_MS. The blob is there
- * before one transaction moves its reports to it, so a body is always in one place at least; a crash
- * in between leaves a blob that no row names, which packs_sweep removes later.
+ * before one transaction moves its reports to it, so a body is always in one place at least; a
+ * crash in between leaves a blob that no row names, which packs_sweep removes later.
  *
  * report.pack is the pack, body_offset and body_size the compressed bytes in it. While pack is NULL
  * body_offset is inbox_body.seq; NULL there as well: the body is gone.
