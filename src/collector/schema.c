@@ -55,11 +55,12 @@ static const char tables[] =
     /* A distinct stack of a project. hash: of its frames. frames: stack_code.h. group_id: of stacks
      * that reports are grouped by; NULL: of others. named: keys were made with names of all its
      * images; 0: a debug file may change the key. main_image: the executable of the first report
-     * that was grouped by it. */
+     * that was grouped by it. pinned: somebody put it into its group by hand, where it stays. */
     "CREATE TABLE stack (id {ID}, project INTEGER NOT NULL, hash {BLOB} NOT NULL,"
-    " frames {BLOB} NOT NULL, group_id INTEGER, rules INTEGER NOT NULL DEFAULT 0,"
-    " named INTEGER NOT NULL DEFAULT 0, main_image INTEGER, last_ms INTEGER NOT NULL,"
-    " UNIQUE (project, hash));\n"
+    " frames {BLOB} NOT NULL, main_image INTEGER, group_id INTEGER, rules INTEGER NOT NULL DEFAULT "
+    "0,"
+    " named INTEGER NOT NULL DEFAULT 0, pinned INTEGER NOT NULL DEFAULT 0,"
+    " last_ms INTEGER NOT NULL, UNIQUE (project, hash));\n"
     "CREATE INDEX stack_group ON stack (group_id);\n"
     /* Which stacks name an image; of stacks that reports are grouped by alone. */
     "CREATE TABLE stack_image (image INTEGER NOT NULL, stack INTEGER NOT NULL,"
@@ -168,11 +169,13 @@ static const char tables[] =
     " result TEXT NOT NULL DEFAULT '[]', created_ms INTEGER NOT NULL, created_by TEXT NOT NULL);\n"
     "CREATE TABLE upload_part (upload TEXT NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL,"
     " blob TEXT NOT NULL, PRIMARY KEY (upload, start));\n"
-    /* state: 0 queued, 1 running, 2 done, 3 failed. */
+    /* state: 0 queued, 1 running, 3 failed (kept for people); done ones are deleted. run_ms: not
+     * before. lost: how often a server ended while it ran the job. */
     "CREATE TABLE job (id {ID}, kind TEXT NOT NULL, subject TEXT NOT NULL, payload TEXT NOT NULL,"
     " state INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, run_ms INTEGER NOT NULL,"
     " lease_ms INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',"
-    " done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL DEFAULT 0,"
+    " lost INTEGER NOT NULL DEFAULT 0, done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL "
+    "DEFAULT 0,"
     " message TEXT NOT NULL DEFAULT '', created_ms INTEGER NOT NULL, changed_ms INTEGER NOT "
     "NULL);\n"
     "CREATE UNIQUE INDEX job_queued ON job (kind, subject) WHERE state = 0;\n"
