@@ -81,8 +81,10 @@ static void read_image(struct api_frames *f, struct api_image *image)
         if (size)
             memcpy(copy, id.data, size);
         api_done(v, rows);
-        if (size && v->r->collector->symbols) /* it reads the database itself */
+        api_pause(v); /* the symbol store reads the database itself */
+        if (size)
             image->map = symbols_take(v->r->collector->symbols, copy, size, *arch ? arch : NULL);
+        api_resume(v);
         return;
     }
     api_done(v, rows);
