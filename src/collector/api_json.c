@@ -14,7 +14,7 @@
 static void key_of(struct report_bytes *out, const char *key)
 {
     char last = out->size ? out->data[out->size - 1] : '{';
-    if (last != '{' && last != '[')
+    if (last != '{' && last != '[' && last != ':')
         out_text(out, ",");
     if (key)
         out_format(out, "\"%s\":", key);
@@ -167,10 +167,20 @@ int64_t api_number(struct api_view *v, const char *sql, const struct db_value *v
 
 /* --- beginning and end --- */
 
-static void give(struct api_view *v)
+void api_pause(struct api_view *v)
 {
     db_give(v->r->collector->db, v->conn);
     v->conn = NULL;
+}
+
+void api_resume(struct api_view *v)
+{
+    struct fw_failure why = {0};
+    fw_error error = db_take(v->r->collector->db, DB_READ, &v->conn, &why);
+    if (error && !v->error) {
+        v->error = error;
+        v->why = why;
+    }
 }
 
 void api_refuse(struct api_view *v, int status, const char *format, ...)
@@ -180,14 +190,14 @@ void api_refuse(struct api_view *v, int status, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    give(v);
+    api_pause(v);
     report_bytes_free(&v->out);
     http_reply_error(v->r, status, "%s", text);
 }
 
 void api_end_as(struct api_view *v, const char *type)
 {
-    give(v);
+    api_pause(v);
     if (!v->error && v->out.failed)
         api_fail(v, FW_ERR_MEMORY, "out of memory");
     if (v->error) {
@@ -305,7 +315,7 @@ static bool read_filter(struct api_view *v, unsigned flags)
     if (!(flags & (API_FILTERS | API_VERSIONS)))
         return true;
     if (!http_query_number(v->r, "days", 1, API_DAYS_MAX, API_DAYS, &v->filter.days)) {
-        give(v);
+        api_pause(v);
         return false;
     }
     v->filter.first_day = (int64_t)(collector_now_ms() / 86400000) - v->filter.days + 1;
@@ -396,7 +406,7 @@ bool api_cursor_read(struct api_view *v, struct api_cursor *cursor)
 {
     *cursor = (struct api_cursor){.rank = INT64_MAX, .id = INT64_MAX};
     if (!http_query_number(v->r, "limit", 1, API_LIMIT_MAX, API_LIMIT, &cursor->limit)) {
-        give(v);
+        api_pause(v);
         return false;
     }
     const char *after = http_query(v->r, "after");

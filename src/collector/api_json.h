@@ -80,6 +80,10 @@ void api_refuse(struct api_view *v, int status, const char *format, ...)
 /* The same with bytes of another kind than JSON: v.out is sent. */
 void api_end_as(struct api_view *v, const char *type);
 
+/* Around calls that take a connection themselves: a thread has one at a time. */
+void api_pause(struct api_view *v);
+void api_resume(struct api_view *v);
+
 struct db_rows *api_query(struct api_view *v, const char *sql, const struct db_value *values,
                           size_t count);
 bool api_next(struct api_view *v, struct db_rows *rows);
