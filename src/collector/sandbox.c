@@ -275,5 +275,10 @@ int sandbox_open(int folder, char kind, unsigned number)
         close(fd);
         fd = -1;
     }
+    /* A child of root made it as nobody. */
+    if (fd >= 0 && geteuid() == 0 && fchown(fd, 0, 0) != 0) {
+        close(fd);
+        fd = -1;
+    }
     return fd;
 }

@@ -414,7 +414,7 @@ static fw_error end_row(struct run *run, struct db_conn *conn, enum upload_state
 static bool remove_blob(void *context, const char *key, uint64_t size, uint64_t changed_ms)
 {
     (void)size, (void)changed_ms;
-    blobs_remove(context, key, NULL); /* what stays, upload_sweep finds */
+    blobs_remove(context, key, NULL); /* what stays, the job "uploads" finds */
     return true;
 }
 
@@ -565,7 +565,7 @@ static fw_error run_all(struct run *run)
     return commit(run, UPLOAD_REJECTED, said.message);
 }
 
-fw_error upload_convert(struct collector *c, const struct job *job, struct fw_failure *why)
+static fw_error run_convert(struct collector *c, const struct job *job, struct fw_failure *why)
 {
     struct fw_failure own = {0};
     bool wanted = false;
@@ -585,3 +585,5 @@ fw_error upload_convert(struct collector *c, const struct job *job, struct fw_fa
     free(run.old);
     return error;
 }
+
+const struct job_kind job_convert = {"convert", run_convert, 0};

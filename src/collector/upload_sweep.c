@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DAY_MS = 86400000, ABANDONED_DAYS = 3, TOLD_DAYS = 90 };
+enum { HOUR_MS = 3600000, DAY_MS = 86400000, ABANDONED_DAYS = 3, TOLD_DAYS = 90 };
 
 /* ---- rows ---- */
 
@@ -180,7 +180,7 @@ static void sweep_folder(const char *path, time_t before, unsigned depth)
         closedir(dir);
 }
 
-fw_error upload_sweep(struct collector *c, const struct job *job, struct fw_failure *why)
+static fw_error run_sweep(struct collector *c, const struct job *job, struct fw_failure *why)
 {
     struct db_conn *conn;
     char folder[400];
@@ -197,3 +197,5 @@ fw_error upload_sweep(struct collector *c, const struct job *job, struct fw_fail
         sweep_folder(folder, time(NULL) - DAY_MS / 1000, 2);
     return error;
 }
+
+const struct job_kind job_uploads = {"uploads", run_sweep, HOUR_MS};

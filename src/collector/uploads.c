@@ -479,7 +479,7 @@ static fw_error part_commit(struct part *p, bool *won, struct fw_failure *why)
         error = part_rows(p, conn, key, won, why);
         db_give(p->c->db, conn);
     }
-    /* After a commit that failed the row may be there after all: then upload_sweep decides. */
+    /* After a commit that failed the row may be there after all: then the job "uploads" decides. */
     if (error == FW_OK && !*won)
         blobs_remove(p->c->blobs, key, NULL);
     if (error == FW_OK && *won && p->size == p->left)
@@ -539,7 +539,7 @@ static fw_error remove_rows(struct db_conn *conn, const char *id, bool *gone,
 static bool remove_blob(void *context, const char *key, uint64_t size, uint64_t changed_ms)
 {
     (void)size, (void)changed_ms;
-    blobs_remove(context, key, NULL); /* what stays, upload_sweep finds */
+    blobs_remove(context, key, NULL); /* what stays, the job "uploads" finds */
     return true;
 }
 

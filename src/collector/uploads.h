@@ -20,11 +20,8 @@ enum {
 };
 
 extern const struct http_routes routes_uploads;
-
-/* upload_job.c. Kind "convert", subject: the upload's id. */
-fw_error upload_convert(struct collector *c, const struct job *job, struct fw_failure *why);
-/* upload_sweep.c. Periodic: abandoned uploads, and parts and working folders that nobody names. */
-fw_error upload_sweep(struct collector *c, const struct job *job, struct fw_failure *why);
+extern const struct job_kind job_convert; /* upload_job.c; subject: the upload's id */
+extern const struct job_kind job_uploads; /* upload_sweep.c: what nobody finishes or names */
 
 /* The folder of files in the making below DATA; made when it is not there. False: message. */
 bool upload_work_folder(const struct collector *c, char *path, size_t size, struct fw_failure *why);
