@@ -11,6 +11,7 @@
 #include "base/failure.h"
 #include "collector/blobs.h"
 #include "collector/db.h"
+#include "collector/server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
@@ -40,14 +40,10 @@ bool upload_work_folder(const struct collector *c, char *path, size_t size, stru
     return false;
 }
 
-bool upload_has_room(const struct collector *c, uint64_t bytes)
+bool upload_has_room(struct collector *c, uint64_t bytes)
 {
-    struct statvfs disk;
     uint64_t most = UINT64_MAX - c->options->disk_reserve;
-    uint64_t needed = bytes < most ? c->options->disk_reserve + bytes : UINT64_MAX;
-    if (statvfs(c->options->data, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize < needed)
-        return false;
-    return blobs_free(c->blobs) >= needed;
+    return server_disk_free(c) >= c->options->disk_reserve + (bytes < most ? bytes : most);
 }
 
 static void random_digits(char *text, size_t digits)
@@ -285,7 +281,7 @@ static void create(struct http_request *r)
     uint8_t sha256[32];
     bool given;
     char name[NAME_BYTES + 1];
-    const struct collector *c = r->collector;
+    struct collector *c = r->collector;
     if (!speak_tus(r))
         return;
     if (!header_number(r, "Upload-Length", &u.size) || !u.size) {

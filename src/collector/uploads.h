@@ -26,6 +26,6 @@ extern const struct job_kind job_uploads; /* upload_sweep.c: what nobody finishe
 /* The folder of files in the making below DATA; made when it is not there. False: message. */
 bool upload_work_folder(const struct collector *c, char *path, size_t size, struct fw_failure *why);
 /* Whether `bytes` more fit and leave the reserve free. */
-bool upload_has_room(const struct collector *c, uint64_t bytes);
+bool upload_has_room(struct collector *c, uint64_t bytes);
 
 #endif
