@@ -42,3 +42,13 @@ foreach(name IN ITEMS uploads push_files)
     $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
   set_tests_properties(collector_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 endforeach()
+
+# The HTTP server with handlers of the test's own, and the whole one.
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+add_executable(http_driver collector/http_driver.c)
+target_link_libraries(http_driver PRIVATE framewalk_collector framewalk_symbols_core framewalk_core)
+add_test(NAME collector_http COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/http_test.py
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:http_driver>)
+add_test(NAME collector_access COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/access_test.py
+  $<TARGET_FILE:framewalk_collector_program>)
+set_tests_properties(collector_http collector_access PROPERTIES TIMEOUT 600 LABELS concurrency)
