@@ -5,6 +5,8 @@ function(fw_collector_test name)
 endfunction()
 
 
+fw_collector_test(http_parse collector/http_parse_test.c)
+
 # The HTTP server with handlers of the test's own, and the whole one.
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 add_executable(http_driver collector/http_driver.c)
