@@ -1,8 +1,12 @@
 /* All kinds of jobs: `extern const struct job_kind job_NAME;` and a line for each. */
 #include "collector/job_kinds.h"
 
+extern const struct job_kind job_convert;      /* upload_job.c */
+extern const struct job_kind job_symbols_used; /* symbols.c */
+extern const struct job_kind job_uploads;      /* upload_sweep.c */
+
 static const struct job_kind *const kinds[] = {
-    NULL, /* the end */
+    &job_convert, &job_symbols_used, &job_uploads, NULL, /* the end */
 };
 
 size_t job_kinds_all(struct job_kind *all, size_t capacity)

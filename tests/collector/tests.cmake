@@ -4,6 +4,40 @@ function(fw_collector_test name)
   target_link_libraries(test_${name} PRIVATE framewalk_collector)
 endfunction()
 
+# The programs of the tests of tail calls.
+fw_collector_test(collector_symbols collector/symbols_test.c collector/store_map.c)
+set(fw_symbol_programs ${fw_tail_strings} ${fw_unit_strings})
+list(JOIN fw_symbol_programs "," fw_symbol_programs)
+target_compile_definitions(test_collector_symbols PRIVATE "SYMBOL_PROGRAMS=${fw_symbol_programs}")
+add_dependencies(test_collector_symbols program_tail_calls program_tail_units)
+set_tests_properties(collector_symbols PROPERTIES LABELS concurrency)
+fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME collector_symbol_paths COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/symbol_paths_test.py
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
+set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+# The same tests on SQLite and, where it is installed, on a PostgreSQL server that they start.
+foreach(name IN ITEMS db db_threads db_schema)
+  fw_collector_test(${name} collector/${name}_test.c collector/db_support.c)
+  add_test(NAME ${name}_postgres COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
+  set_tests_properties(${name}_postgres PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endforeach()
+
+# Uploads against the real server, and the sender of debug files.
+fw_collector_test(unpack collector/unpack_test.c)
+target_link_libraries(test_unpack PRIVATE framewalk_unpack)
+fw_collector_test(sandbox collector/sandbox_test.c)
+target_link_libraries(test_sandbox PRIVATE framewalk_lockdown)
+target_compile_definitions(test_sandbox PRIVATE CONVERTER="$<TARGET_FILE:framewalk_converter>")
+add_dependencies(test_sandbox framewalk_converter)
+foreach(name IN ITEMS uploads push_files)
+  add_test(NAME collector_${name} COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/${name}_test.py
+    $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
+  set_tests_properties(collector_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endforeach()
 
 fw_collector_test(http_parse collector/http_parse_test.c)
 
