@@ -19,7 +19,7 @@
 
 enum {
     SLOTS_LEAST = 1 << 10,
-    SLOTS_MOST = 1 << 17,
+    SLOTS_MOST = 1 << 18,
     PROBES = 8,             /* slots that are tried */
     TEXTS_BYTES = 32 << 20, /* of all kept texts of one image */
     FRAMES_USUAL = 32       /* more inlined into each other need memory of their own */
@@ -47,7 +47,7 @@ struct symbols_image {
 
 static size_t slots_for(const struct symmap *map)
 {
-    size_t wanted = symmap_function_count(map), count = SLOTS_LEAST;
+    size_t wanted = 2 * symmap_function_count(map), count = SLOTS_LEAST;
     while (count < SLOTS_MOST && count < wanted)
         count *= 2;
     return count;
