@@ -103,7 +103,8 @@ static const char tables[] =
     " ending INTEGER NOT NULL, threads INTEGER NOT NULL, frames INTEGER NOT NULL,"
     " complete INTEGER NOT NULL, pack INTEGER, body_offset INTEGER, body_size INTEGER,"
     " UNIQUE (project, report_id));\n"
-    /* The first three hold all that sums over chosen reports need, so that no row is fetched. */
+    /* The first three, and report_recent, hold all by which reports are chosen and summed, so that
+     * no row is fetched for that. */
     "CREATE INDEX report_group ON report (group_id, received_ms, id, duration_ns, version, os,"
     " device, ending);\n"
     "CREATE INDEX report_os ON report (project, os, day, group_id, version, device, duration_ns,"
@@ -111,7 +112,7 @@ static const char tables[] =
     "CREATE INDEX report_device ON report (project, device, day, group_id, version, os,"
     " duration_ns, ending);\n"
     "CREATE INDEX report_stack ON report (stack);\n"
-    "CREATE INDEX report_recent ON report (project, received_ms);\n"
+    "CREATE INDEX report_recent ON report (project, received_ms, id, version, os, device);\n"
     "CREATE INDEX report_install ON report (install);\n"
     "CREATE INDEX report_pack ON report (pack);\n"
     /* What was seen while a report's thread hung: weights by the stack that the report is grouped
@@ -131,7 +132,7 @@ static const char tables[] =
     " version INTEGER NOT NULL, reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL,"
     " killed INTEGER NOT NULL, slow0 INTEGER NOT NULL, slow1 INTEGER NOT NULL,"
     " slow2 INTEGER NOT NULL, slow3 INTEGER NOT NULL,"
-    " PRIMARY KEY (project, term, day, version));\n"
+    " PRIMARY KEY (project, day, term, version));\n"
     /* A process that sent something; observed_ns: how long it is known to have run. */
     "CREATE TABLE session (project INTEGER NOT NULL, session {BLOB} NOT NULL, version INTEGER NOT "
     "NULL,"
