@@ -4,3 +4,5 @@ function(fw_collector_test name)
   target_link_libraries(test_${name} PRIVATE framewalk_collector)
 endfunction()
 
+fw_collector_test(grouping_names collector/grouping_names_test.c)
+fw_collector_test(grouping collector/grouping_test.c)
