@@ -35,6 +35,9 @@ struct http_request {
 
 const char *http_header(const struct http_request *r, const char *name); /* NULL: none */
 const char *http_query(const struct http_request *r, const char *name);  /* unescaped; or NULL */
+/* The query's parameter number `index`; false past the last. */
+bool http_query_each(const struct http_request *r, size_t index, const char **name,
+                     const char **value);
 const char *http_part(const struct http_request *r, const char *name);   /* {name} of the pattern */
 /* A number of the query in [low, high], `otherwise` when it is not there. False, and 400 replied,
  * when it is something else. */

@@ -21,13 +21,16 @@ static const char tables[] =
     "CREATE TABLE audit (id {ID}, at_ms INTEGER NOT NULL, who INTEGER, label TEXT NOT NULL,"
     " action TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL);\n"
 
-    /* Acknowledged, not processed yet. body: zstd. state: 0 waiting, 1 failed (kept for people to
-     * look at; error says why). lease_ms: a worker has it until then. */
+    /* Acknowledged, and not in a pack yet. state: 0 waiting, 1 failed (kept for people to look at;
+     * error says why), 2 processed (in `report`), the body waits for its pack. size: of the body as
+     * it was sent; packed: of inbox_body.body. lease_ms: a worker has it until then. */
     "CREATE TABLE inbox (seq {ID}, project INTEGER NOT NULL, report_id {BLOB} NOT NULL,"
-    " received_ms INTEGER NOT NULL, body {BLOB} NOT NULL, size INTEGER NOT NULL,"
+    " received_ms INTEGER NOT NULL, size INTEGER NOT NULL, packed INTEGER NOT NULL,"
     " state INTEGER NOT NULL DEFAULT 0, lease_ms INTEGER NOT NULL DEFAULT 0,"
     " attempts INTEGER NOT NULL DEFAULT 0, error TEXT);\n"
     "CREATE INDEX inbox_waiting ON inbox (state, seq);\n"
+    /* Apart, so that what happens to a row of `inbox` does not write its body again. body: zstd. */
+    "CREATE TABLE inbox_body (seq INTEGER PRIMARY KEY, body {BLOB} NOT NULL);\n"
     /* Every id that was ever accepted and must be known: at least 90 days. The one place that makes
      * a report exist once. */
     "CREATE TABLE seen (project INTEGER NOT NULL, report_id {BLOB} NOT NULL,"
@@ -50,15 +53,16 @@ static const char tables[] =
     "CREATE TABLE term (id {ID}, kind INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (kind, text));\n"
 
     /* A distinct stack of a project. hash: of its frames. frames: stack_code.h. group_id: of stacks
-     * that reports are grouped by; NULL: of others. named: keys were made with names of all its app
-     * images; 0: a debug file may change the key. main_image: the executable of the first report.
-     * pinned: somebody put it into its group by hand, where it stays. */
+     * that reports are grouped by; NULL: of others. named: keys were made with names of all its
+     * images; 0: a debug file may change the key. main_image: the executable of the first report
+     * that was grouped by it. pinned: somebody put it into its group by hand, where it stays. */
     "CREATE TABLE stack (id {ID}, project INTEGER NOT NULL, hash {BLOB} NOT NULL,"
     " frames {BLOB} NOT NULL, main_image INTEGER, group_id INTEGER, rules INTEGER NOT NULL DEFAULT "
     "0,"
     " named INTEGER NOT NULL DEFAULT 0, pinned INTEGER NOT NULL DEFAULT 0,"
     " last_ms INTEGER NOT NULL, UNIQUE (project, hash));\n"
     "CREATE INDEX stack_group ON stack (group_id);\n"
+    /* Which stacks name an image; of stacks that reports are grouped by alone. */
     "CREATE TABLE stack_image (image INTEGER NOT NULL, stack INTEGER NOT NULL,"
     " PRIMARY KEY (image, stack));\n"
 
@@ -99,7 +103,8 @@ static const char tables[] =
     " ending INTEGER NOT NULL, threads INTEGER NOT NULL, frames INTEGER NOT NULL,"
     " complete INTEGER NOT NULL, pack INTEGER, body_offset INTEGER, body_size INTEGER,"
     " UNIQUE (project, report_id));\n"
-    /* The first three hold all that sums over chosen reports need, so that no row is fetched. */
+    /* The first three, and report_recent, hold all by which reports are chosen and summed, so that
+     * no row is fetched for that. */
     "CREATE INDEX report_group ON report (group_id, received_ms, id, duration_ns, version, os,"
     " device, ending);\n"
     "CREATE INDEX report_os ON report (project, os, day, group_id, version, device, duration_ns,"
@@ -107,7 +112,7 @@ static const char tables[] =
     "CREATE INDEX report_device ON report (project, device, day, group_id, version, os,"
     " duration_ns, ending);\n"
     "CREATE INDEX report_stack ON report (stack);\n"
-    "CREATE INDEX report_recent ON report (project, received_ms);\n"
+    "CREATE INDEX report_recent ON report (project, received_ms, id, version, os, device);\n"
     "CREATE INDEX report_install ON report (install);\n"
     "CREATE INDEX report_pack ON report (pack);\n"
     /* What was seen while a report's thread hung: weights by the stack that the report is grouped
@@ -127,7 +132,7 @@ static const char tables[] =
     " version INTEGER NOT NULL, reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL,"
     " killed INTEGER NOT NULL, slow0 INTEGER NOT NULL, slow1 INTEGER NOT NULL,"
     " slow2 INTEGER NOT NULL, slow3 INTEGER NOT NULL,"
-    " PRIMARY KEY (project, term, day, version));\n"
+    " PRIMARY KEY (project, day, term, version));\n"
     /* A process that sent something; observed_ns: how long it is known to have run. */
     "CREATE TABLE session (project INTEGER NOT NULL, session {BLOB} NOT NULL, version INTEGER NOT "
     "NULL,"
