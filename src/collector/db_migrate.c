@@ -142,6 +142,7 @@ fw_error db_migrate(struct db *db, const struct schema_migration *migrations, si
         error = db_commit(conn, why);
     else
         db_rollback(conn);
+    conn->broken = true; /* what it prepared is of no further use */
     db_give(db, conn);
     return error;
 }
