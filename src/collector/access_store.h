@@ -19,6 +19,8 @@ enum {
     ACCESS_SECRET_SIZE = 4 + 64 + 1, /* "fwt_" and 32 bytes as digits, terminated */
     ACCESS_CSRF_SIZE = 64 + 1,
     ACCESS_SESSION_MS = 12 * 3600 * 1000,
+    ACCESS_HASH_SIZE = 32,
+    ACCESS_ALL = 63, /* every scope */
 };
 
 struct access_entry {
@@ -63,7 +65,10 @@ fw_error access_make_admin(struct collector *c, char secret[ACCESS_SECRET_SIZE],
 /* After the commit that ended one. */
 void access_forget(struct access_store *store);
 
-/* "read" and so on, between commas; and back. 0: not a scope. */
+void access_hash(const char *secret, uint8_t hash[ACCESS_HASH_SIZE]);
+/* In time that depends on the lengths alone. False for empty texts. */
+bool access_same_text(const char *a, const char *b);
+/* Of "read" and so on; 0: not a scope. */
 unsigned access_scope_of(const char *name);
 const char *access_scope_name(unsigned index); /* NULL past the last; scope 1 << index */
 

@@ -43,8 +43,7 @@ static void *request_began(void *context, const char *raw, struct MHD_Connection
     p->began_us = http_clock_us();
     p->request.collector = server->collector;
     p->request.inner = p;
-    p->target_wrong =
-        http_target_parse(raw, &p->request.arena, &p->target, &p->target_too_long);
+    p->target_wrong = http_target_parse(raw, &p->request.arena, &p->target, &p->target_too_long);
     p->request.path = p->target_wrong ? "/" : p->target.path;
     atomic_fetch_add(&server->under_way, 1);
     return p;
@@ -86,7 +85,7 @@ static uint64_t announced(const struct http_private *p)
 }
 
 /* The head is there. A refusal goes out at once when the client waits for it (100-continue), or
- * would send more than is worth reading; the connection is closed then. */
+ * would send more than is worth reading; libmicrohttpd closes the connection then. */
 static enum MHD_Result take_head(struct http_private *p, const char *method)
 {
     p->head_done = true;
@@ -101,9 +100,8 @@ static enum MHD_Result take_head(struct http_private *p, const char *method)
         if (http_check_access(p))
             http_check_size(p);
     }
-    bool now = large || !announced(p) || http_header(&p->request, "Expect");
-    bool chunked = http_header(&p->request, "Transfer-Encoding") != NULL;
-    return p->replied && now && !chunked ? send_reply(p) : MHD_YES;
+    bool now = large || http_header(&p->request, "Expect");
+    return p->replied && now ? send_reply(p) : MHD_YES;
 }
 
 static enum MHD_Result take_data(struct http_private *p, const char *data, size_t *size)
@@ -137,9 +135,9 @@ static enum MHD_Result take_data(struct http_private *p, const char *data, size_
     return MHD_YES;
 }
 
-static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
-                                  const char *url, const char *method, const char *version,
-                                  const char *data, size_t *size, void **state)
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *size, void **state)
 {
     (void)context;
     (void)connection;
@@ -225,10 +223,9 @@ static fw_error start_daemon(struct http_server *server, const struct addrinfo *
             address->ai_addr, MHD_OPTION_URI_LOG_CALLBACK, request_began, server,
             MHD_OPTION_NOTIFY_COMPLETED, request_ended, server, MHD_OPTION_NOTIFY_CONNECTION,
             http_client_event, server, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
-            MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-            MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_OF_ADDRESS,
-            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_HEAD_SECONDS,
+            MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+            (unsigned)CONNECTIONS_OF_ADDRESS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+            (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_HEAD_SECONDS,
             MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG, MHD_OPTION_STRICT_FOR_CLIENT, 1,
             MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     if (!error && !server->daemon)
@@ -244,8 +241,8 @@ static fw_error start_daemon(struct http_server *server, const struct addrinfo *
 static fw_error listen_on(struct http_server *server, struct fw_failure *why)
 {
     const struct collector_options *o = server->collector->options;
-    struct addrinfo *address = NULL, hints = {.ai_socktype = SOCK_STREAM,
-                                              .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *address = NULL,
+                    hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     char port[8];
     snprintf(port, sizeof port, "%u", o->port);
     int failed = getaddrinfo(o->listen, port, &hints, &address);

@@ -38,7 +38,7 @@ const char *http_query(const struct http_request *r, const char *name);  /* unes
 /* The query's parameter number `index`; false past the last. */
 bool http_query_each(const struct http_request *r, size_t index, const char **name,
                      const char **value);
-const char *http_part(const struct http_request *r, const char *name);   /* {name} of the pattern */
+const char *http_part(const struct http_request *r, const char *name); /* {name} of the pattern */
 /* A number of the query in [low, high], `otherwise` when it is not there. False, and 400 replied,
  * when it is something else. */
 bool http_query_number(struct http_request *r, const char *name, int64_t low, int64_t high,
@@ -72,7 +72,8 @@ enum http_route_flags {
         2, /* Content-Encoding: gzip and zstd are unpacked, `body_limit` counts what comes out */
     HTTP_CROSS =
         4, /* pages of other origins may read it (symbol paths: Access-Control-Allow-Origin: *) */
-    HTTP_NO_LIMIT = 8, /* not counted by the rate limit (healthz, the page's files) */
+    HTTP_NO_LIMIT = 8,  /* not counted by the rate limit (healthz, the page's files) */
+    HTTP_FALLBACK = 16, /* only paths that no other route has, of whatever method */
 };
 
 struct http_route {

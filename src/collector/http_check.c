@@ -3,6 +3,7 @@
  * method (405), who asks (401, 403, 429), the body's coding (415) and size (413), room (507).
  */
 #include "collector/http_inner.h"
+#include "collector/http_session.h"
 #include "collector/metrics.h"
 #include "collector/rate_limits.h"
 #include "collector/server.h"
@@ -64,7 +65,7 @@ static bool find_route(struct http_private *p)
         const struct http_routes *table = &p->server->tables[t];
         for (size_t i = 0; i < table->count; i++) {
             const struct http_route *route = &table->routes[i];
-            if (!route_counts(p, route) ||
+            if (!route_counts(p, route) || (other && route->flags & HTTP_FALLBACK) ||
                 !http_pattern_match(route->pattern, p->target.path, &p->request.arena, &p->parts))
                 continue;
             if (method_fits(route, p->request.method)) {
@@ -224,9 +225,9 @@ bool http_check_access(struct http_private *p)
                                             : "this path needs a token: Authorization: Bearer "
                                               "TOKEN");
     if (known && (r->access.scopes & p->route->needs) != p->route->needs) {
-        http_reply_error(r, MHD_HTTP_FORBIDDEN, "this needs the scope %s",
-                         access_scope_name((unsigned)__builtin_ctz(p->route->needs &
-                                                                   ~r->access.scopes)));
+        http_reply_error(
+            r, MHD_HTTP_FORBIDDEN, "this needs the scope %s",
+            access_scope_name((unsigned)__builtin_ctz(p->route->needs & ~r->access.scopes)));
         return false;
     }
     return check_origin(p);

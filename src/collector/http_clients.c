@@ -1,7 +1,7 @@
 /*
  * Connections, and when they must have got on: a head within HTTP_HEAD_SECONDS, a body and a reply
- * at HTTP_SLOWEST bytes a second at least. libmicrohttpd's own timeout counts from the last byte, so
- * one byte now and then would hold a connection for ever.
+ * at HTTP_SLOWEST bytes a second at least. libmicrohttpd's own timeout counts from the last byte,
+ * so one byte now and then would hold a connection for ever.
  *
  * A thread looks once a second and shuts the sockets down whose time is over; libmicrohttpd then
  * closes them. An fd is closed only after http_client_event took its client off the list, so the
@@ -50,8 +50,7 @@ static void client_began(struct http_server *server, struct MHD_Connection *conn
     *context = client; /* NULL: its requests are answered with 503 */
     if (!client)
         return;
-    client->fd =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    client->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     write_address(
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr,
         client->address, sizeof client->address);

@@ -58,16 +58,16 @@ struct http_private {
 
     const struct http_route *route;
     struct http_parts parts;
-    const char *secret;       /* of the header, cookie or path; NULL: none */
-    bool secret_of_cookie;    /* then changes need a CSRF token */
-    struct access_entry who;  /* request.access, and what sessions need */
+    const char *secret;      /* of the header, cookie or path; NULL: none */
+    bool secret_of_cookie;   /* then changes need a CSRF token */
+    struct access_entry who; /* request.access, and what sessions need */
 
     enum http_coding coding;
-    uint8_t *body;            /* as it came */
+    uint8_t *body; /* as it came */
     size_t body_size, body_capacity;
-    uint64_t received;        /* bytes of the body so far, also drained ones */
+    uint64_t received; /* bytes of the body so far, also drained ones */
     uint64_t body_began_ms;
-    size_t charged;           /* of HTTP_BUFFERED_MAX */
+    size_t charged; /* of HTTP_BUFFERED_MAX */
     uint8_t *unpacked;
     void *stream_state;
     const uint8_t *piece; /* libmicrohttpd's memory, while suspended */
@@ -98,10 +98,10 @@ struct http_server {
     struct http_pool *pool;
     unsigned port;
     bool tls;
-    atomic_size_t buffered;  /* bytes of bodies in memory */
-    atomic_uint under_way;   /* requests between head and end */
-    atomic_uint suspended;   /* of them, those that the pool or a late reply has */
-    atomic_bool stopping;    /* no more are suspended */
+    atomic_size_t buffered; /* bytes of bodies in memory */
+    atomic_uint under_way;  /* requests between head and end */
+    atomic_uint suspended;  /* of them, those that the pool or a late reply has */
+    atomic_bool stopping;   /* no more are suspended */
     pthread_mutex_t clients_lock;
     struct http_client *clients;
     pthread_t sweeper;
@@ -137,10 +137,6 @@ bool http_body_add(struct http_private *p, const uint8_t *data, size_t size);
 bool http_body_finish(struct http_private *p);
 void http_body_drop(struct http_private *p);
 void http_body_too_large(struct http_private *p);
-
-/* http_request.c */
-const char *http_session_cookie(const struct http_request *r);
-bool http_same_origin(const struct http_request *r);
 
 /* http_reply.c: frees the response when one was there already. */
 void http_reply_response(struct http_private *p, unsigned status, struct MHD_Response *response,

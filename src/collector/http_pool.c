@@ -47,8 +47,7 @@ static void take_piece(struct http_private *p)
     bool more = p->route->piece(&p->request, &p->stream_state, p->piece, p->piece_size);
     p->piece_taken = true;
     if (!more && !p->replied)
-        http_reply_error(&p->request, MHD_HTTP_INTERNAL_SERVER_ERROR,
-                         "this request got no answer");
+        http_reply_error(&p->request, MHD_HTTP_INTERNAL_SERVER_ERROR, "this request got no answer");
 }
 
 static void run(struct http_private *p)
@@ -130,8 +129,7 @@ void http_reply_response(struct http_private *p, unsigned status, struct MHD_Res
         let_go(p);
 }
 
-fw_error http_pool_start(struct http_server *server, struct http_pool **out,
-                         struct fw_failure *why)
+fw_error http_pool_start(struct http_server *server, struct http_pool **out, struct fw_failure *why)
 {
     struct http_pool *pool = calloc(1, sizeof *pool);
     *out = pool;

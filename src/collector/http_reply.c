@@ -149,8 +149,7 @@ void http_reply_file(struct http_request *r, const char *type, int fd)
                  (unsigned long long)(first + length - 1), (unsigned long long)size);
         http_set_header(r, "Content-Range", text);
     }
-    struct MHD_Response *response =
-        MHD_create_response_from_fd_at_offset64(length, fd, first);
+    struct MHD_Response *response = MHD_create_response_from_fd_at_offset64(length, fd, first);
     if (!response)
         close(fd);
     reply(p, range == HTTP_PARTIAL ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, response, type,
@@ -189,16 +188,12 @@ void http_reply_error(struct http_request *r, int status, const char *format, ..
 void http_reply_failure(struct http_request *r, const struct fw_failure *why)
 {
     switch (why->code) {
-    case FW_ERR_NOT_FOUND:
-        http_reply_error(r, MHD_HTTP_NOT_FOUND, "%s", why->message);
-        return;
+    case FW_ERR_NOT_FOUND: http_reply_error(r, MHD_HTTP_NOT_FOUND, "%s", why->message); return;
     case FW_ERR_ARGUMENT:
     case FW_ERR_FORMAT:
     case FW_ERR_CORRUPT:
     case FW_ERR_TRUNCATED:
-    case FW_ERR_UNSUPPORTED:
-        http_reply_error(r, MHD_HTTP_BAD_REQUEST, "%s", why->message);
-        return;
+    case FW_ERR_UNSUPPORTED: http_reply_error(r, MHD_HTTP_BAD_REQUEST, "%s", why->message); return;
     case FW_ERR_FULL:
         log_line("%s %s: %s", r->method, r->path, why->message);
         http_set_header(r, "Retry-After", "60");

@@ -1,5 +1,6 @@
 /* What handlers ask of a request: headers, query, parts of the path, JSON; where it came from. */
 #include "collector/http_inner.h"
+#include "collector/http_session.h"
 
 #include <string.h>
 #include <strings.h>
@@ -68,8 +69,8 @@ json_t *http_json(struct http_request *r)
         return NULL;
     }
     json_error_t error;
-    json_t *json = json_loadb((const char *)r->body.data, r->body.size,
-                              JSON_REJECT_DUPLICATES, &error);
+    json_t *json =
+        json_loadb((const char *)r->body.data, r->body.size, JSON_REJECT_DUPLICATES, &error);
     if (json && json_is_object(json))
         return json;
     if (json)
@@ -103,4 +104,19 @@ bool http_same_origin(const struct http_request *r)
         return true;
     const char *after = strstr(origin, "://");
     return after && host && strcasecmp(after + 3, host) == 0;
+}
+
+const char *http_csrf(const struct http_request *r)
+{
+    return r->inner->who.csrf;
+}
+
+int64_t http_session_expires(const struct http_request *r)
+{
+    return r->inner->who.expires_ms;
+}
+
+bool http_has_tls(const struct http_request *r)
+{
+    return r->inner->server->tls;
 }

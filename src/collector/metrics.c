@@ -7,7 +7,7 @@
 enum { BUCKETS = 12, STATUS_CLASSES = 5 };
 
 /* Upper bounds in microseconds; what is above the last is in +Inf alone. */
-static const uint64_t bounds[BUCKETS] = {500,    1000,   2500,   5000,    10000,   25000,
+static const uint64_t bounds[BUCKETS] = {500,   1000,   2500,   5000,    10000,   25000,
                                          50000, 100000, 250000, 1000000, 5000000, 30000000};
 
 struct route_figures {

@@ -11,7 +11,7 @@
 enum { SETS = 2048, WAYS = 8 };
 
 struct bucket {
-    uint64_t hash;   /* 0: free */
+    uint64_t hash; /* 0: free */
     uint64_t seen_us;
     double left;
 };

@@ -1,0 +1,14 @@
+/* All kinds of jobs: `extern const struct job_kind job_NAME;` and a line for each. */
+#include "collector/job_kinds.h"
+
+static const struct job_kind *const kinds[] = {
+    NULL, /* the end */
+};
+
+size_t job_kinds_all(struct job_kind *all, size_t capacity)
+{
+    size_t count = 0;
+    for (; kinds[count] && count < capacity; count++)
+        all[count] = *kinds[count];
+    return count;
+}
