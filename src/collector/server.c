@@ -16,6 +16,7 @@
 #include "collector/metrics.h"
 #include "collector/rate_limits.h"
 #include "collector/routes.h"
+#include "collector/symbols.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { END_SECONDS = 10, CACHE_BYTES_SHIFT = 33 };
+enum { END_SECONDS = 10, CACHE_BYTES_SHIFT = 33, MAPS_BYTES = 256 << 20 };
 
 static char first_token[ACCESS_SECRET_SIZE];
 
@@ -66,6 +67,11 @@ static fw_error start_blobs(struct collector *c, struct fw_failure *why)
     snprintf(cache, sizeof cache, "%s/cache", c->options->data);
     return blobs_open(c->options->store ? c->options->store : url, cache,
                       (uint64_t)1 << CACHE_BYTES_SHIFT, &c->blobs, why);
+}
+
+static fw_error start_symbols(struct collector *c, struct fw_failure *why)
+{
+    return symbols_open(c, MAPS_BYTES, &c->symbols, why);
 }
 
 static fw_error start_figures(struct collector *c, struct fw_failure *why)
@@ -108,6 +114,11 @@ static void stop_blobs(struct collector *c)
     blobs_close(c->blobs);
 }
 
+static void stop_symbols(struct collector *c)
+{
+    symbols_close(c->symbols);
+}
+
 static void stop_figures(struct collector *c)
 {
     metrics_free(c->metrics);
@@ -139,6 +150,7 @@ static const struct part {
     {"figures", start_figures, stop_figures},
     {"database", start_database, stop_database},
     {"store", start_blobs, stop_blobs},
+    {"symbols", start_symbols, stop_symbols},
     {"access", start_access, stop_access},
     {"jobs", start_jobs, stop_jobs},
     {"http", start_http, stop_http},
