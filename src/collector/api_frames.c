@@ -196,6 +196,12 @@ static struct api_place *place_of(struct api_frames *f, const struct stack_frame
     return place;
 }
 
+struct api_place *api_frames_place(struct api_frames *f, const struct stack_frame *frame)
+{
+    struct api_place *place = place_of(f, frame, NULL);
+    return f->v->error ? NULL : place;
+}
+
 size_t api_frames_read(struct api_frames *f, struct span code, struct api_place **places)
 {
     struct stack_frame frames[API_STACK_MAX];

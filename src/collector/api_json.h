@@ -43,6 +43,8 @@ void api_raw(struct report_bytes *out, const char *key, const char *json);
 void api_day(struct report_bytes *out, const char *key, int64_t day);
 /* "2.1 (7)", or "2.1" where there is no build; NULL without a version. */
 void api_version(struct report_bytes *out, const char *key, const char *version, const char *build);
+/* The same as a key; the value follows with key NULL. */
+void api_version_key(struct report_bytes *out, const char *version, const char *build);
 
 /* --- a view --- */
 
@@ -79,6 +81,7 @@ void api_refuse(struct api_view *v, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same with bytes of another kind than JSON: v.out is sent. */
 void api_end_as(struct api_view *v, const char *type);
+void api_end_status(struct api_view *v, int status, const char *type);
 
 /* Around calls that take a connection themselves: a thread has one at a time. */
 void api_pause(struct api_view *v);
@@ -93,6 +96,9 @@ int64_t api_number(struct api_view *v, const char *sql, const struct db_value *v
                    size_t count);
 void api_fail(struct api_view *v, fw_error error, const char *message);
 
+/* Whether the project has that version, "2.1" or "2.1 (7)". False: 400 was replied, with those it
+ * has. */
+bool api_version_known(struct api_view *v, const char *version);
 /* Which of `words` the query names: its number; `otherwise` when it names none. False: 400 was
  * replied, with the words there are. */
 bool api_word(struct api_view *v, const char *name, const char *const *words, size_t count,
