@@ -3,13 +3,15 @@
 
 extern const struct http_routes routes_access; /* api_access.c */
 extern const struct http_routes routes_server; /* api_server.c */
+extern const struct http_routes routes_intake; /* intake_http.c */
+extern const struct http_routes routes_import; /* import.c */
 extern const struct http_routes routes_page;   /* page.c */
 extern const struct http_routes routes_symbol_paths;
 extern const struct http_routes routes_symbolicate; /* api_symbolicate.c */
 
 static const struct http_routes *const tables[] = {
-    &routes_access,      &routes_server, &routes_symbol_paths,
-    &routes_symbolicate, &routes_page, /* last: it takes what nobody else wanted */
+    &routes_access, &routes_server, &routes_symbol_paths, &routes_symbolicate,
+    &routes_intake, &routes_import, &routes_page, /* last: it takes what nobody else wanted */
 };
 
 size_t routes_all(struct http_routes *all, size_t capacity)
