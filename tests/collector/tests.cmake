@@ -22,3 +22,7 @@ target_compile_definitions(test_collector_symbols PRIVATE "SYMBOL_PROGRAMS=${fw_
 add_dependencies(test_collector_symbols program_tail_calls program_tail_units)
 set_tests_properties(collector_symbols PROPERTIES LABELS concurrency)
 fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
+
+# Made-up reports, and who sends them to a server: for tests and the bench.
+add_library(collector_reports STATIC collector/reports.c)
+target_link_libraries(collector_reports PRIVATE framewalk_core)
