@@ -22,3 +22,7 @@ target_compile_definitions(test_collector_symbols PRIVATE "SYMBOL_PROGRAMS=${fw_
 add_dependencies(test_collector_symbols program_tail_calls program_tail_units)
 set_tests_properties(collector_symbols PROPERTIES LABELS concurrency)
 fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
+
+# A database as after a month, for the tests and the bench of the API.
+add_executable(collector_fill collector/fill.c)
+target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbols_core framewalk_core m)
