@@ -118,8 +118,9 @@ static void get_diff(struct http_request *r)
         return;
     const char *to = http_query(r, "to"), *from = http_query(r, "from");
     if (!to || !*to) {
-        api_refuse(&v, 400, "\"to\" names the version that is looked at; \"from\" the one it is "
-                            "compared with, the version before when it is not there");
+        api_refuse(&v, 400,
+                   "\"to\" names the version that is looked at; \"from\" the one it is "
+                   "compared with, the version before when it is not there");
         return;
     }
     if (!api_version_known(&v, to) || (from && *from && !api_version_known(&v, from)))
@@ -164,8 +165,7 @@ static bool is_caller(struct stacks *s, const struct stack_frame *frame)
         return false;
     const char *image = place->image ? place->image->name : "";
     bool named = place->found.count > place->found.tail_calls;
-    const char *function =
-        named ? place->found.names[place->found.tail_calls].function : NULL;
+    const char *function = named ? place->found.names[place->found.tail_calls].function : NULL;
     return strcmp(image, s->image) == 0 && strcmp(function ? function : "", s->function) == 0;
 }
 
@@ -214,8 +214,9 @@ static void read_stacks(struct stacks *s, const struct stack_frame *place)
     struct db_rows *rows = api_query(
         v,
         "SELECT c.stack, c.version, c.count FROM call c WHERE c.project = $1 AND c.last_ms >= $2"
-        " AND " API_OF_VERSION("c") " AND c.api = $4 AND c.caller_image = $5"
-        " AND c.caller_offset = $6 AND c.caller_kind = $7 ORDER BY c.count DESC LIMIT $8",
+        " AND " API_OF_VERSION(
+            "c") " AND c.api = $4 AND c.caller_image = $5"
+                 " AND c.caller_offset = $6 AND c.caller_kind = $7 ORDER BY c.count DESC LIMIT $8",
         DB_VALUES(db_int(v->project), db_int(v->filter.first_day * 86400000),
                   db_text(v->filter.version), db_int(s->api), db_int(place->image),
                   db_int((int64_t)place->offset), db_int(place->kind + 2 * place->space),

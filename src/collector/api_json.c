@@ -335,8 +335,8 @@ static bool read_filter(struct api_view *v, unsigned flags)
     v->filter.first_day = (int64_t)(collector_now_ms() / 86400000) - v->filter.days + 1;
     if (!read_version(v))
         return false;
-    return !(flags & API_FILTERS) || (read_term(v, "os", 1, &v->filter.os) &&
-                                      read_term(v, "device", 2, &v->filter.device));
+    return !(flags & API_FILTERS) ||
+           (read_term(v, "os", 1, &v->filter.os) && read_term(v, "device", 2, &v->filter.device));
 }
 
 bool api_begin_in(struct api_view *v, struct http_request *r, int64_t project)

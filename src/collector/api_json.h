@@ -24,12 +24,18 @@
 #include "collector/http.h"
 #include "report/out.h"
 
-enum { API_TEXT_MAX = 16384, API_LIMIT = 50, API_LIMIT_MAX = 500, API_DAYS = 14, API_DAYS_MAX = 400 };
+enum {
+    API_TEXT_MAX = 16384,
+    API_LIMIT = 50,
+    API_LIMIT_MAX = 500,
+    API_DAYS = 14,
+    API_DAYS_MAX = 400
+};
 
 /* --- JSON as text --- commas are put where they belong; `key` is NULL inside an array. */
 
-void api_open(struct report_bytes *out, const char *key, char bracket); /* '{' or '[' */
-void api_shut(struct report_bytes *out, char bracket);                  /* '}' or ']' */
+void api_open(struct report_bytes *out, const char *key, char bracket);     /* '{' or '[' */
+void api_shut(struct report_bytes *out, char bracket);                      /* '}' or ']' */
 void api_text(struct report_bytes *out, const char *key, const char *text); /* NULL: null */
 void api_int(struct report_bytes *out, const char *key, int64_t value);
 void api_real(struct report_bytes *out, const char *key, double value);
@@ -48,11 +54,11 @@ void api_version_key(struct report_bytes *out, const char *version, const char *
 
 /* --- a view --- */
 
-struct api_filter {          /* which reports are looked at */
-    int64_t days;            /* so many, today the last */
-    int64_t first_day;       /* the first of them, in days since 1970 */
-    const char *version;     /* "2.1" or "2.1 (7)"; "": all */
-    int64_t os, device;      /* rows of `term`; 0: all */
+struct api_filter {      /* which reports are looked at */
+    int64_t days;        /* so many, today the last */
+    int64_t first_day;   /* the first of them, in days since 1970 */
+    const char *version; /* "2.1" or "2.1 (7)"; "": all */
+    int64_t os, device;  /* rows of `term`; 0: all */
 };
 
 struct api_view {
@@ -66,8 +72,8 @@ struct api_view {
 };
 
 enum api_flags {
-    API_FILTERS = 1, /* the common filters, days, version, os, device, are taken from the query */
-    API_PAGES = 2,   /* "limit" and "after" may stand in the query */
+    API_FILTERS = 1,  /* the common filters, days, version, os, device, are taken from the query */
+    API_PAGES = 2,    /* "limit" and "after" may stand in the query */
     API_VERSIONS = 4, /* days and version alone */
 };
 /* Which names the query may have beside those: up to NULL. False: replied (400, 404, 503). */

@@ -120,9 +120,10 @@ static void read_raws(struct api_view *v, struct calls_table *t, struct raws *ra
 {
     struct db_rows *rows = api_query(
         v,
-        "SELECT api, version, caller_image, caller_offset, caller_kind, " API_SUM("count") ","
-        " COUNT(*), MIN(first_ms), MAX(last_ms) FROM call WHERE project = $1"
-        " GROUP BY api, caller_image, caller_offset, caller_kind, version LIMIT $2",
+        "SELECT api, version, caller_image, caller_offset, caller_kind, " API_SUM(
+            "count") ","
+                     " COUNT(*), MIN(first_ms), MAX(last_ms) FROM call WHERE project = $1"
+                     " GROUP BY api, caller_image, caller_offset, caller_kind, version LIMIT $2",
         DB_VALUES(db_int(v->project), db_int(CALLS_CELLS + 1)));
     while (api_next(v, rows)) {
         if (raws->count == CALLS_CELLS) {
@@ -155,7 +156,8 @@ static const char *api_name(struct api_view *v, struct calls_table *t, struct na
         if (names->ids[i] == id)
             return names->texts[i];
     const char *text = "";
-    struct db_rows *rows = api_query(v, "SELECT text FROM term WHERE id = $1", DB_VALUES(db_int(id)));
+    struct db_rows *rows =
+        api_query(v, "SELECT text FROM term WHERE id = $1", DB_VALUES(db_int(id)));
     if (api_next(v, rows))
         text = keep(v, t, db_get_text(rows, 0));
     api_done(v, rows);
@@ -294,8 +296,8 @@ static void make_rows(struct api_view *v, struct calls_table *t, struct cells *c
     qsort(cells->items, cells->count, sizeof *cells->items, by_caller);
     for (size_t i = 0, next; i < cells->count && !v->error; i = next) {
         struct calls_row row;
-        for (next = i + 1; next < cells->count &&
-                           compare_callers(&cells->items[i], &cells->items[next]) == 0;)
+        for (next = i + 1;
+             next < cells->count && compare_callers(&cells->items[i], &cells->items[next]) == 0;)
             next++;
         if (!make_row(v, t, &cells->items[i], next - i, &row))
             continue;

@@ -18,7 +18,7 @@ struct calls_version {
     const char *version, *build;
 };
 
-struct calls_count { /* of one row */
+struct calls_count {  /* of one row */
     uint32_t version; /* index in versions */
     int64_t count;
 };
