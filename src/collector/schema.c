@@ -82,7 +82,7 @@ static const char tables[] =
     " longest_ns INTEGER NOT NULL DEFAULT 0, killed INTEGER NOT NULL DEFAULT 0,"
     " installs INTEGER NOT NULL DEFAULT 0, search TEXT NOT NULL, why TEXT NOT NULL,"
     " UNIQUE (project, key));\n"
-    "CREATE INDEX hang_group_rank ON hang_group (project, status, blocked_ns);\n"
+    "CREATE INDEX hang_group_rank ON hang_group (project, status);\n"
     "CREATE TABLE group_day (group_id INTEGER NOT NULL, day INTEGER NOT NULL, version INTEGER NOT "
     "NULL,"
     " reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL, killed INTEGER NOT NULL,"
