@@ -80,7 +80,4 @@ struct db {
 fw_error db_migrate(struct db *db, const struct schema_migration *migrations, size_t count,
                     struct fw_failure *why);
 
-/* Milliseconds of a clock that never jumps. */
-int64_t db_clock_ms(void);
-
 #endif

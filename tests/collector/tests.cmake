@@ -26,3 +26,14 @@ fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
 # A database as after a month, for the tests and the bench of the API.
 add_executable(collector_fill collector/fill.c)
 target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbols_core framewalk_core m)
+
+# The same on files and on the stand-in for S3 that the test brings; on another implementation where
+# one is installed.
+foreach(name IN ITEMS blobs blobs_faults)
+  fw_collector_test(${name} collector/${name}_test.c collector/blobs_support.c)
+  add_test(NAME ${name}_s3 COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/s3.py $<TARGET_FILE:test_${name}>)
+  add_test(NAME ${name}_versitygw COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/s3.py --real $<TARGET_FILE:test_${name}>)
+  set_tests_properties(${name}_s3 ${name}_versitygw PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endforeach()
