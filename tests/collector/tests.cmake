@@ -37,3 +37,13 @@ foreach(name IN ITEMS blobs blobs_faults)
     python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/s3.py --real $<TARGET_FILE:test_${name}>)
   set_tests_properties(${name}_s3 ${name}_versitygw PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
+
+# The HTTP server with handlers of the test's own, and the whole one.
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+add_executable(http_driver collector/http_driver.c)
+target_link_libraries(http_driver PRIVATE framewalk_collector framewalk_symbols_core framewalk_core)
+add_test(NAME collector_http COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/http_test.py
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:http_driver>)
+add_test(NAME collector_access COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/access_test.py
+  $<TARGET_FILE:framewalk_collector_program>)
+set_tests_properties(collector_http collector_access PROPERTIES TIMEOUT 600 LABELS concurrency)
