@@ -1,8 +1,10 @@
 /* All kinds of jobs: `extern const struct job_kind job_NAME;` and a line for each. */
 #include "collector/job_kinds.h"
 
+extern const struct job_kind job_names, job_rules, job_rules_check; /* groups_jobs.c */
+
 static const struct job_kind *const kinds[] = {
-    NULL, /* the end */
+    &job_names, &job_rules, &job_rules_check, NULL, /* the end */
 };
 
 size_t job_kinds_all(struct job_kind *all, size_t capacity)
