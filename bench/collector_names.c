@@ -74,9 +74,9 @@ static double frames_a_second(const struct symbols_image *image, const struct pl
     for (size_t k = 0; k < REPORTS; k++) {
         for (size_t t = 0, n = 0; t < THREADS; t++, n++)
             for (size_t i = 0; i < FRAMES; i++, n++)
-                stack[n] = (struct symbols_place){image,
-                                                  places->at[random_number() % POOL] + (i > 0),
-                                                  REPORT_FROM_LOAD, i ? REPORT_RETURN : REPORT_EXACT};
+                stack[n] =
+                    (struct symbols_place){image, places->at[random_number() % POOL] + (i > 0),
+                                           REPORT_FROM_LOAD, i ? REPORT_RETURN : REPORT_EXACT};
         struct arena arena = {0};
         uint64_t start = bench_now();
         if (symbols_stack(stack, THREADS * (FRAMES + 1), &arena, found) != FW_OK)

@@ -16,15 +16,21 @@
  * values serves the three. */
 #define NOT_ASKED "$4 >= 0 AND $5 >= 0"
 #define SUMS_OF_ALL                                                                                \
-    "SELECT d.group_id AS id, " API_SUM("d.reports") " AS reports, "                               \
-    API_SUM("d.blocked_ns") " AS blocked, " API_SUM("d.killed") " AS killed"                       \
-    " FROM hang_group g JOIN group_day d ON d.group_id = g.id AND d.day >= $2"                     \
-    " WHERE g.project = $1 AND " NOT_ASKED " AND " API_OF_VERSION("d") " GROUP BY d.group_id"
+    "SELECT d.group_id AS id, " API_SUM("d.reports") " AS reports, " API_SUM(                      \
+        "d.blocked_ns") " AS blocked, " API_SUM("d.killed") " AS killed"                           \
+                                                            " FROM hang_group g JOIN group_day d " \
+                                                            "ON d.group_id = g.id AND d.day >= $2" \
+                                                            " WHERE g.project = $1 AND " NOT_ASKED \
+                                                            " AND " API_OF_VERSION(                \
+                                                                "d") " GROUP BY d.group_id"
 #define SUMS_OF_REPORTS(of)                                                                        \
-    "SELECT r.group_id AS id, COUNT(*) AS reports, " API_SUM("r.duration_ns") " AS blocked, "      \
-    API_SUM(API_KILLED) " AS killed FROM report r WHERE r.project = $1 AND " of                    \
-    " AND r.day >= $2 AND r.group_id IS NOT NULL AND " API_OF_VERSION("r") " GROUP BY r.group_id"
-#define OF_OS "r.os = $4 AND ($5 = 0 OR r.device = $5)"
+    "SELECT r.group_id AS id, COUNT(*) AS reports, " API_SUM(                                      \
+        "r.duration_ns") " AS blocked, " API_SUM(API_KILLED) " AS killed FROM report r WHERE "     \
+                                                             "r.project = $1 AND " of              \
+                                                             " AND r.day >= $2 AND r.group_id IS " \
+                                                             "NOT NULL AND " API_OF_VERSION(       \
+                                                                 "r") " GROUP BY r.group_id"
+#define OF_OS     "r.os = $4 AND ($5 = 0 OR r.device = $5)"
 #define OF_DEVICE "r.device = $5 AND $4 = 0"
 
 #define COLUMNS                                                                                    \
@@ -52,10 +58,33 @@
     " ORDER BY c.place DESC, c.id DESC LIMIT $13"
 
 enum { /* of COLUMNS and what follows */
-       G_ID, G_TITLE, G_LEAF, G_SECTION, G_IMAGE, G_FILE, G_LINE, G_STATUS, G_LONGEST, G_INSTALLS,
-       G_FIRST_MS, G_LAST_MS, G_FIRST_VERSION, G_FIRST_BUILD, G_LAST_VERSION, G_LAST_BUILD,
-       G_REOPENED, G_NOTE, G_MERGED, G_RESOLVED_VERSION, G_RESOLVED_BUILD, G_REPORTS, G_BLOCKED,
-       G_KILLED, G_PLACE, G_TOTAL };
+       G_ID,
+       G_TITLE,
+       G_LEAF,
+       G_SECTION,
+       G_IMAGE,
+       G_FILE,
+       G_LINE,
+       G_STATUS,
+       G_LONGEST,
+       G_INSTALLS,
+       G_FIRST_MS,
+       G_LAST_MS,
+       G_FIRST_VERSION,
+       G_FIRST_BUILD,
+       G_LAST_VERSION,
+       G_LAST_BUILD,
+       G_REOPENED,
+       G_NOTE,
+       G_MERGED,
+       G_RESOLVED_VERSION,
+       G_RESOLVED_BUILD,
+       G_REPORTS,
+       G_BLOCKED,
+       G_KILLED,
+       G_PLACE,
+       G_TOTAL
+};
 
 static const char *const sections[] = {"app", "system", "unnamed"};
 static const char *const statuses[] = {"open", "ignored", "resolved", "merged"};
@@ -120,7 +149,8 @@ static void read_days_of_group(struct api_view *v, struct trends *t, int64_t gro
     struct db_rows *rows = api_query(
         v,
         "SELECT d.day, " API_SUM("d.blocked_ns") " FROM group_day d WHERE d.group_id = $4"
-        " AND d.day >= $2 AND $1 > 0 AND " API_OF_VERSION("d") " GROUP BY d.day",
+                                                 " AND d.day >= $2 AND $1 > 0 AND " API_OF_VERSION(
+                                                     "d") " GROUP BY d.day",
         DB_VALUES(db_int(v->project), db_int(v->filter.first_day), db_text(v->filter.version),
                   db_int(group)));
     while (api_next(v, rows))
@@ -129,9 +159,11 @@ static void read_days_of_group(struct api_view *v, struct trends *t, int64_t gro
 }
 
 #define DAYS_OF_REPORTS(of)                                                                        \
-    "SELECT r.group_id, r.day, " API_SUM("r.duration_ns") " FROM report r WHERE r.project = $1"    \
-    " AND " of " AND r.day >= $2 AND r.group_id IS NOT NULL AND " API_OF_VERSION("r")              \
-    " GROUP BY r.group_id, r.day"
+    "SELECT r.group_id, r.day, " API_SUM(                                                          \
+        "r.duration_ns") " FROM report r WHERE r.project = $1"                                     \
+                         " AND " of                                                                \
+                         " AND r.day >= $2 AND r.group_id IS NOT NULL AND " API_OF_VERSION(        \
+                             "r") " GROUP BY r.group_id, r.day"
 
 static void read_days_of_reports(struct api_view *v, struct trends *t)
 {
@@ -232,10 +264,12 @@ void api_groups(struct api_view *v, const char *key, const struct api_group_quer
     " FROM hang_group g LEFT JOIN (" sums ") s ON s.id = g.id" VERSIONS                            \
     " WHERE g.id = $6 AND g.project = $1"
 #define ONE_OF_DAYS                                                                                \
-    "SELECT d.group_id AS id, " API_SUM("d.reports") " AS reports, "                               \
-    API_SUM("d.blocked_ns") " AS blocked, " API_SUM("d.killed") " AS killed FROM group_day d"      \
-    " WHERE d.group_id = $6 AND d.day >= $2 AND " NOT_ASKED " AND " API_OF_VERSION("d")            \
-    " GROUP BY d.group_id"
+    "SELECT d.group_id AS id, " API_SUM("d.reports") " AS reports, " API_SUM(                      \
+        "d.blocked_ns") " AS blocked, " API_SUM("d.killed") " AS killed FROM group_day d"          \
+                                                            " WHERE d.group_id = $6 AND d.day >= " \
+                                                            "$2 AND " NOT_ASKED                    \
+                                                            " AND " API_OF_VERSION(                \
+                                                                "d") " GROUP BY d.group_id"
 
 bool api_group_members(struct api_view *v, int64_t group)
 {

@@ -12,8 +12,14 @@ struct api_group_query { /* which groups, in which order; ranks fall */
     int64_t first_seen;  /* groups not seen before then (ms); 0: all */
     struct api_cursor after;
 };
-enum api_group_sort { SORT_BLOCKED, SORT_REPORTS, SORT_INSTALLS, SORT_LAST, SORT_FIRST,
-                      SORT_LONGEST };
+enum api_group_sort {
+    SORT_BLOCKED,
+    SORT_REPORTS,
+    SORT_INSTALLS,
+    SORT_LAST,
+    SORT_FIRST,
+    SORT_LONGEST
+};
 
 struct api_group_page { /* what api_groups says of the list */
     bool more;

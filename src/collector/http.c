@@ -95,6 +95,7 @@ static enum MHD_Result take_head(struct http_private *p, const char *method)
     bool large = announced(p) > HTTP_DRAIN_MAX;
     if (http_check_route(p)) {
         if (!large && !http_access_remembered(p)) {
+            p->head_again = announced(p) || http_header(&p->request, "Transfer-Encoding");
             return http_pool_take(p, HTTP_TASK_ACCESS);
         }
         if (http_check_access(p))
@@ -148,6 +149,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         return MHD_NO;
     if (!p->head_done)
         return take_head(p, method);
+    bool again = p->head_again && *size == 0; /* suspended in the head: it comes once more */
+    p->head_again = false;
+    if (again)
+        return MHD_YES;
     if (*size)
         return take_data(p, data, size);
     if (p->replied)

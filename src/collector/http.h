@@ -53,6 +53,9 @@ void http_reply_bytes(struct http_request *r, int status, const char *type, void
                       size_t size);
 /* Sends a file, ranges and HEAD included; the descriptor is taken over. */
 void http_reply_file(struct http_request *r, const char *type, int fd);
+/* The same for `size` bytes of the file from `offset`: they are all that there is. */
+void http_reply_part(struct http_request *r, const char *type, int fd, uint64_t offset,
+                     uint64_t size);
 /* {"error": ...}; `format` says what is wrong and what to do. */
 void http_reply_error(struct http_request *r, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

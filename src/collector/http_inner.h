@@ -51,9 +51,10 @@ struct http_private {
     struct http_target target;
     const char *target_wrong; /* why it is no target; NULL: it is one */
     bool target_too_long;
-    bool head_done; /* the first call of the access handler was */
-    bool head;      /* HEAD: answered as GET without its body */
-    bool handled;   /* the handler was called: streamed state is its own */
+    bool head_done;  /* the first call of the access handler was */
+    bool head_again; /* a body follows, and the next call without data is not its end */
+    bool head;       /* HEAD: answered as GET without its body */
+    bool handled;    /* the handler was called: streamed state is its own */
     uint64_t began_us;
 
     const struct http_route *route;

@@ -121,18 +121,11 @@ void http_reply_text(struct http_request *r, int status, const char *type, const
         http_reply_error(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
 }
 
-void http_reply_file(struct http_request *r, const char *type, int fd)
+/* `size` bytes of the file from `offset`, or the range of them that is asked for. */
+static void reply_part(struct http_request *r, const char *type, int fd, uint64_t offset,
+                       uint64_t size)
 {
-    struct http_private *p = r->inner;
-    struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        int error = errno;
-        close(fd);
-        log_line("%s %s: cannot send the file: %s", r->method, r->path, strerror(error));
-        http_reply_error(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the file cannot be read");
-        return;
-    }
-    uint64_t size = (uint64_t)status.st_size, first, length;
+    uint64_t first, length;
     enum http_range range = http_range_parse(http_header(r, "Range"), size, &first, &length);
     char text[96];
     http_set_header(r, "Accept-Ranges", "bytes");
@@ -149,11 +142,41 @@ void http_reply_file(struct http_request *r, const char *type, int fd)
                  (unsigned long long)(first + length - 1), (unsigned long long)size);
         http_set_header(r, "Content-Range", text);
     }
-    struct MHD_Response *response = MHD_create_response_from_fd_at_offset64(length, fd, first);
+    struct MHD_Response *response =
+        MHD_create_response_from_fd_at_offset64(length, fd, offset + first);
     if (!response)
         close(fd);
-    reply(p, range == HTTP_PARTIAL ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, response, type,
+    reply(r->inner, range == HTTP_PARTIAL ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, response, type,
           length);
+}
+
+/* False, and 500 replied, when it is no file or ends before `end`. */
+static bool is_file(struct http_request *r, int fd, uint64_t end, uint64_t *size)
+{
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (uint64_t)status.st_size >= end) {
+        *size = (uint64_t)status.st_size;
+        return true;
+    }
+    close(fd);
+    log_line("%s %s: cannot send the file", r->method, r->path);
+    http_reply_error(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the file cannot be read");
+    return false;
+}
+
+void http_reply_file(struct http_request *r, const char *type, int fd)
+{
+    uint64_t size;
+    if (is_file(r, fd, 0, &size))
+        reply_part(r, type, fd, 0, size);
+}
+
+void http_reply_part(struct http_request *r, const char *type, int fd, uint64_t offset,
+                     uint64_t size)
+{
+    uint64_t all;
+    if (is_file(r, fd, offset + size, &all))
+        reply_part(r, type, fd, offset, size);
 }
 
 static void reply_error_text(struct http_request *r, int status, const char *text)

@@ -10,12 +10,14 @@
 #include "collector/db.h"
 #include "collector/files.h"
 #include "collector/http.h"
+#include "collector/intake.h"
 #include "collector/job_kinds.h"
 #include "collector/jobs.h"
 #include "collector/log.h"
 #include "collector/metrics.h"
 #include "collector/rate_limits.h"
 #include "collector/routes.h"
+#include "collector/symbols.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { END_SECONDS = 10, CACHE_BYTES_SHIFT = 33 };
+enum { END_SECONDS = 10, CACHE_BYTES_SHIFT = 33, MAPS_BYTES = 256 << 20 };
 
 static char first_token[ACCESS_SECRET_SIZE];
 
@@ -68,6 +70,11 @@ static fw_error start_blobs(struct collector *c, struct fw_failure *why)
                       (uint64_t)1 << CACHE_BYTES_SHIFT, &c->blobs, why);
 }
 
+static fw_error start_symbols(struct collector *c, struct fw_failure *why)
+{
+    return symbols_open(c, MAPS_BYTES, &c->symbols, why);
+}
+
 static fw_error start_figures(struct collector *c, struct fw_failure *why)
 {
     c->metrics = metrics_create();
@@ -92,6 +99,11 @@ static fw_error start_jobs(struct collector *c, struct fw_failure *why)
     return jobs_start(c, kinds, job_kinds_all(kinds, JOB_KINDS_MAX), workers(c), &c->jobs, why);
 }
 
+static fw_error start_intake(struct collector *c, struct fw_failure *why)
+{
+    return intake_start(c, workers(c), &c->intake, why);
+}
+
 static fw_error start_http(struct collector *c, struct fw_failure *why)
 {
     static struct http_routes tables[ROUTES_MAX];
@@ -106,6 +118,11 @@ static void stop_database(struct collector *c)
 static void stop_blobs(struct collector *c)
 {
     blobs_close(c->blobs);
+}
+
+static void stop_symbols(struct collector *c)
+{
+    symbols_close(c->symbols);
 }
 
 static void stop_figures(struct collector *c)
@@ -124,6 +141,11 @@ static void stop_jobs(struct collector *c)
     jobs_stop(c->jobs);
 }
 
+static void stop_intake(struct collector *c)
+{
+    intake_stop(c->intake);
+}
+
 static void stop_http(struct collector *c)
 {
     http_stop(c->http, END_SECONDS);
@@ -139,7 +161,9 @@ static const struct part {
     {"figures", start_figures, stop_figures},
     {"database", start_database, stop_database},
     {"store", start_blobs, stop_blobs},
+    {"symbols", start_symbols, stop_symbols},
     {"access", start_access, stop_access},
+    {"intake", start_intake, stop_intake},
     {"jobs", start_jobs, stop_jobs},
     {"http", start_http, stop_http},
 };

@@ -9,7 +9,7 @@
 
 struct symbol_file {
     char blob[256], name[256];
-    uint64_t uploaded_ms;
+    uint64_t uploaded_ms, used_ms;
 };
 
 /* The best file of this kind; FW_ERR_NOT_FOUND. An executable that was not stripped is debug
@@ -17,5 +17,9 @@ struct symbol_file {
 fw_error symbol_file_find(struct collector *c, const uint8_t *id, size_t id_size,
                           enum symbol_wanted wanted, struct symbol_file *file,
                           struct fw_failure *why);
+
+/* Notes that the image's files are used, once a day: retention goes by it. */
+void symbol_file_used(struct collector *c, const uint8_t *id, size_t id_size,
+                      const struct symbol_file *file);
 
 #endif

@@ -80,6 +80,7 @@ static fw_error open_file(struct http_request *r, const struct symbol_wish *wish
         return failure_say(why, FW_ERR_SYSTEM, 0, "%s cannot be read", file->blob);
     }
     *size = (uint64_t)status.st_size;
+    symbol_file_used(c, wish->id, wish->id_size, file);
     return FW_OK;
 }
 

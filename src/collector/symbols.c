@@ -11,6 +11,7 @@
 #include "base/failure.h"
 #include "collector/blobs.h"
 #include "collector/db.h"
+#include "collector/jobs.h"
 #include "collector/symbols_image.h"
 
 #include <pthread.h>
@@ -37,6 +38,7 @@ struct slot {
     uint64_t asked_ms;           /* when the database was; 0: to be asked now */
     uint32_t changes;            /* counts symbols_changed */
     bool busy;                   /* some thread asks; the slot stays */
+    bool used;                   /* its map was taken since it was last noted */
 };
 
 struct symbols {
@@ -323,6 +325,7 @@ static struct symbols_image *take(struct symbols *s, const struct key *key)
         image = slot->image;
         if (image)
             symbols_image_hold(image);
+        slot->used |= image != NULL;
         break;
     }
     pthread_mutex_unlock(&s->lock);
@@ -365,3 +368,54 @@ void symbols_changed(struct symbols *symbols, const uint8_t *id, size_t id_size)
     }
     pthread_mutex_unlock(&symbols->lock);
 }
+
+/* ---- what retention goes by ---- */
+
+static struct key *take_used(struct symbols *s, size_t *count)
+{
+    *count = 0;
+    pthread_mutex_lock(&s->lock);
+    struct key *keys = calloc(s->count + 1, sizeof *keys);
+    for (struct slot *slot = s->newest; keys && slot; slot = slot->older) {
+        if (slot->used && slot->image) {
+            struct key *key = &keys[(*count)++];
+            *key = slot->key;
+            if (key->breakpad) { /* only the map knows the whole id */
+                const struct symmap_identity *of = symmap_identity(symbols_image_map(slot->image));
+                key->id_size = of->id_size;
+                memcpy(key->id, of->id, sizeof key->id);
+            }
+        }
+        slot->used = false;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return keys;
+}
+
+/* symbol_file.used_ms of the images whose maps were taken lately. What a lost server did not note
+ * is noted when it is used again: retention counts in months. */
+static fw_error note_used(struct collector *c, const struct job *job, struct fw_failure *why)
+{
+    size_t count;
+    struct key *keys = take_used(c->symbols, &count);
+    struct db_conn *conn = NULL;
+    fw_error error = keys ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "no memory");
+    (void)job;
+    if (error == FW_OK && count)
+        error = db_take(c->db, DB_WRITE, &conn, why);
+    if (conn)
+        error = db_begin(conn, why);
+    for (size_t i = 0; conn && error == FW_OK && i < count; i++)
+        error = db_run(
+            conn, why, "UPDATE symbol_file SET used_ms = $1 WHERE debug_id = $2",
+            DB_VALUES(db_int((int64_t)collector_now_ms()), db_bytes(keys[i].id, keys[i].id_size)));
+    if (conn && error == FW_OK)
+        error = db_commit(conn, why);
+    db_give(c->db, conn);
+    free(keys);
+    return error;
+}
+
+enum { NOTE_EVERY_MS = 10 * 60 * 1000 };
+const struct job_kind job_symbols_used = {
+    .name = "symbols used", .run = note_used, .every_ms = NOTE_EVERY_MS};

@@ -7,6 +7,8 @@
  * than SYMBOLS_MISS_MS, and on the server that took the file not at all.
  *
  * Everything here is thread-safe, but a symbols_report and an arena belong to one thread at a time.
+ * symbols_take and symbols_report_open may ask the database: no caller holds a connection meanwhile
+ * (db.h).
  */
 #ifndef COLLECTOR_SYMBOLS_H
 #define COLLECTOR_SYMBOLS_H

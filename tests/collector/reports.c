@@ -207,7 +207,7 @@ static void put_hang(struct reports_maker *m, uint64_t number, uint64_t site)
     fwr_hang(m->w, &hang);
     for (unsigned i = 0; i < m->shape.samples; i++) {
         uint64_t inner = outer * 1000 + draw(m, 1 + draw(m, VARIANTS));
-        struct fwr_sample sample = {.stack = put_stack(m, outer, inner, 6 + inner % 10),
+        struct fwr_sample sample = {.stack = put_stack(m, outer, inner, 6 + (unsigned)(inner % 10)),
                                     .count = 1,
                                     .at_ns = i * weight,
                                     .weight_ns = weight};
