@@ -162,8 +162,9 @@ static const char tables[] =
 
     "CREATE TABLE pack (id {ID}, key TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,"
     " created_ms INTEGER NOT NULL);\n"
-    /* kind: 1 executable, 2 debug information, 3 a map as it came (GSYM, Breakpad, ours). state: 0
-     * stored, 1 has a map, 2 cannot be used (message says why). */
+    /* kind: 1 executable, 2 debug information, 3 a map as it came (GSYM, Breakpad, ours). state: 1
+     * its map is the one in use (one of an id and architecture), 0 stored beside it, 2 cannot be
+     * used (message says why). features: words with commas between (debug_file.h). */
     "CREATE TABLE symbol_file (id {ID}, debug_id {BLOB} NOT NULL, arch TEXT NOT NULL,"
     " kind INTEGER NOT NULL, name TEXT NOT NULL, sha256 {BLOB} NOT NULL, size INTEGER NOT NULL,"
     " blob TEXT NOT NULL, map_blob TEXT, map_size INTEGER, features TEXT NOT NULL,"
@@ -171,10 +172,13 @@ static const char tables[] =
     " uploaded_by TEXT NOT NULL, used_ms INTEGER NOT NULL, UNIQUE (debug_id, arch, kind, "
     "sha256));\n"
     "CREATE INDEX symbol_file_map ON symbol_file (debug_id, state);\n"
+    "CREATE INDEX symbol_file_sha256 ON symbol_file (sha256);\n"
     /* state: 0 being sent, 1 whole (a job converts it), 2 done, 3 failed. */
     "CREATE TABLE upload (id TEXT PRIMARY KEY, name TEXT NOT NULL, size INTEGER NOT NULL,"
     " sha256 {BLOB}, received INTEGER NOT NULL, state INTEGER NOT NULL, message TEXT NOT NULL,"
-    " result TEXT NOT NULL DEFAULT '[]', created_ms INTEGER NOT NULL, created_by TEXT NOT NULL);\n"
+    " result TEXT NOT NULL DEFAULT '[]', created_ms INTEGER NOT NULL, changed_ms INTEGER NOT NULL,"
+    " created_by TEXT NOT NULL);\n"
+    "CREATE INDEX upload_sha256 ON upload (sha256);\n"
     "CREATE TABLE upload_part (upload TEXT NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL,"
     " blob TEXT NOT NULL, PRIMARY KEY (upload, start));\n"
     /* state: 0 queued, 1 running, 3 failed (kept for people); done ones are deleted. run_ms: not

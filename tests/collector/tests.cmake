@@ -37,3 +37,34 @@ set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEO
 # A database as after a month, for the tests and the bench of the API.
 add_executable(collector_fill collector/fill.c)
 target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbols_core framewalk_core m)
+# The same tests on SQLite and, where it is installed, on a PostgreSQL server that they start.
+foreach(name IN ITEMS db db_threads db_schema)
+  fw_collector_test(${name} collector/${name}_test.c collector/db_support.c)
+  add_test(NAME ${name}_postgres COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
+  set_tests_properties(${name}_postgres PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endforeach()
+
+# Uploads against the real server, and the sender of debug files.
+fw_collector_test(unpack collector/unpack_test.c)
+target_link_libraries(test_unpack PRIVATE framewalk_unpack)
+fw_collector_test(sandbox collector/sandbox_test.c)
+target_link_libraries(test_sandbox PRIVATE framewalk_lockdown)
+target_compile_definitions(test_sandbox PRIVATE CONVERTER="$<TARGET_FILE:framewalk_converter>")
+add_dependencies(test_sandbox framewalk_converter)
+foreach(name IN ITEMS uploads push_files)
+  add_test(NAME collector_${name} COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/${name}_test.py
+    $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
+  set_tests_properties(collector_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endforeach()
+
+# The HTTP server with handlers of the test's own, and the whole one.
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+add_executable(http_driver collector/http_driver.c)
+target_link_libraries(http_driver PRIVATE framewalk_collector framewalk_symbols_core framewalk_core)
+add_test(NAME collector_http COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/http_test.py
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:http_driver>)
+add_test(NAME collector_access COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/access_test.py
+  $<TARGET_FILE:framewalk_collector_program>)
+set_tests_properties(collector_http collector_access PROPERTIES TIMEOUT 600 LABELS concurrency)
