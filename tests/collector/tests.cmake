@@ -26,6 +26,27 @@ fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
 # A database as after a month, for the tests and the bench of the API.
 add_executable(collector_fill collector/fill.c)
 target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbols_core framewalk_core m)
+# The same tests on SQLite and, where it is installed, on a PostgreSQL server that they start.
+foreach(name IN ITEMS db db_threads db_schema)
+  fw_collector_test(${name} collector/${name}_test.c collector/db_support.c)
+  add_test(NAME ${name}_postgres COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
+  set_tests_properties(${name}_postgres PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endforeach()
+
+# Uploads against the real server, and the sender of debug files.
+fw_collector_test(unpack collector/unpack_test.c)
+target_link_libraries(test_unpack PRIVATE framewalk_unpack)
+fw_collector_test(sandbox collector/sandbox_test.c)
+target_link_libraries(test_sandbox PRIVATE framewalk_lockdown)
+target_compile_definitions(test_sandbox PRIVATE CONVERTER="$<TARGET_FILE:framewalk_converter>")
+add_dependencies(test_sandbox framewalk_converter)
+foreach(name IN ITEMS uploads push_files)
+  add_test(NAME collector_${name} COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/${name}_test.py
+    $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
+  set_tests_properties(collector_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endforeach()
 
 # The same on files and on the stand-in for S3 that the test brings; on another implementation where
 # one is installed.
