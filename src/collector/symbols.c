@@ -13,8 +13,10 @@
 #include "collector/db.h"
 #include "collector/jobs.h"
 #include "collector/symbols_image.h"
+#include "symmap/export.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -50,6 +52,7 @@ struct symbols {
     struct slot *newest, *oldest;
     size_t count;
     uint64_t bytes;
+    atomic_flag exporting; /* somebody makes Breakpad text */
 };
 
 static uint64_t now_ms(void)
@@ -69,6 +72,7 @@ fw_error symbols_open(struct collector *c, uint64_t maps_bytes, struct symbols *
     (*symbols)->limit = maps_bytes;
     pthread_mutex_init(&(*symbols)->lock, NULL);
     pthread_cond_init(&(*symbols)->asked, NULL);
+    atomic_flag_clear(&(*symbols)->exporting);
     return FW_OK;
 }
 
@@ -367,6 +371,16 @@ void symbols_changed(struct symbols *symbols, const uint8_t *id, size_t id_size)
         }
     }
     pthread_mutex_unlock(&symbols->lock);
+}
+
+fw_error symbols_breakpad(struct symbols *symbols, const struct symbols_image *image,
+                          uint8_t **text, size_t *size, struct fw_failure *why)
+{
+    if (atomic_flag_test_and_set(&symbols->exporting))
+        return failure_say(why, FW_ERR_TIMEOUT, 0, "another .sym is being made");
+    fw_error error = export_breakpad(symbols_image_map(image), text, size, why);
+    atomic_flag_clear(&symbols->exporting);
+    return error;
 }
 
 /* ---- what retention goes by ---- */
