@@ -34,8 +34,8 @@ struct db_conn {
 };
 
 struct db_driver {
-    /* What stands for {ID}, {BLOB}, INTEGER and TEXT of the schema. */
-    const char *id, *blob, *integer, *text;
+    /* What stands for {ID}, {BLOB}, {CLUSTERED}, INTEGER and TEXT of the schema. */
+    const char *id, *blob, *clustered, *integer, *text;
     unsigned readers, writers; /* connections at most */
 
     fw_error (*open)(struct db *db, enum db_use use, struct db_conn **conn, struct fw_failure *why);

@@ -484,6 +484,7 @@ static fw_error backup(struct db *db, const char *path, struct fw_failure *why)
 const struct db_driver db_sqlite = {
     .id = "INTEGER PRIMARY KEY AUTOINCREMENT", /* numbers of deleted rows never come again */
     .blob = "BLOB",
+    .clustered = "WITHOUT ROWID",
     .integer = "INTEGER",
     .text = "TEXT",
     .readers = 8,
