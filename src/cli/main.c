@@ -34,7 +34,7 @@ static const struct command commands[] = {
      inspect_usage},
     {"demangle", "[NAME...]", "mangled names, or those in standard input, to readable ones",
      demangle_main, demangle_usage},
-    {"push", "PATH... --to URL", "send reports to a collector", push_main, push_usage},
+    {"push", "PATH... --to URL", "send reports and debug files to a collector", push_main, push_usage},
     {"help", "[COMMAND]", "what a command does and takes", help_main, NULL},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
