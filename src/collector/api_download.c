@@ -58,9 +58,9 @@ enum { FORMS = sizeof forms / sizeof *forms };
 static void name_file(struct http_request *r, const struct api_body *body, const struct form *form)
 {
     static const char *const ends[REPORT_FRAMEWALK + 1] = {
-        [REPORT_IPS] = ".ips",         [REPORT_STACKSHOT] = ".ips",  [REPORT_CRASH] = ".crash",
-        [REPORT_METRICKIT] = ".json",  [REPORT_SAMPLE] = ".txt",     [REPORT_SPINDUMP] = ".txt",
-        [REPORT_KSCRASH] = ".json",    [REPORT_DUMP] = ".json",      [REPORT_V5] = ".json",
+        [REPORT_IPS] = ".ips",        [REPORT_STACKSHOT] = ".ips", [REPORT_CRASH] = ".crash",
+        [REPORT_METRICKIT] = ".json", [REPORT_SAMPLE] = ".txt",    [REPORT_SPINDUMP] = ".txt",
+        [REPORT_KSCRASH] = ".json",   [REPORT_DUMP] = ".json",     [REPORT_V5] = ".json",
         [REPORT_FRAMEWALK] = ".fwr",
     };
     char value[128];

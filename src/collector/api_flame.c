@@ -52,10 +52,13 @@ static void read_stacks(struct flame *f, int64_t group)
         v,
         "WITH keys AS MATERIALIZED (SELECT id FROM stack WHERE group_id = $1 AND project = $2"
         " ORDER BY last_ms DESC LIMIT $3), sums AS MATERIALIZED (SELECT f.stack AS stack,"
-        " " API_SUM("f.weight_ns") " AS weight FROM keys JOIN flame f ON f.key_stack = keys.id"
-        " GROUP BY f.stack) SELECT s.frames, sums.weight, (SELECT COUNT(*) FROM sums)"
-        " FROM (SELECT stack, weight FROM sums ORDER BY weight DESC, stack LIMIT $4) sums"
-        " JOIN stack s ON s.id = sums.stack ORDER BY sums.weight DESC, s.id",
+        " " API_SUM(
+            "f.weight_ns") " AS weight FROM keys JOIN flame f ON f.key_stack = keys.id"
+                           " GROUP BY f.stack) SELECT s.frames, sums.weight, (SELECT COUNT(*) FROM "
+                           "sums)"
+                           " FROM (SELECT stack, weight FROM sums ORDER BY weight DESC, stack "
+                           "LIMIT $4) sums"
+                           " JOIN stack s ON s.id = sums.stack ORDER BY sums.weight DESC, s.id",
         DB_VALUES(db_int(group), db_int(v->project), db_int(FLAME_KEYS), db_int(FLAME_STACKS)));
     while (f->stack_count < FLAME_STACKS && api_next(v, rows)) {
         struct span code = db_get_bytes(rows, 0);
@@ -99,8 +102,7 @@ static const uint32_t *labels_of(struct flame *f, struct api_place *place, uint3
         return &f->labels[place->label];
     if (!f->label_count)
         f->label_count = 1; /* 0 says that a place has none yet */
-    if (!array_reserve(&f->labels, &f->label_capacity, f->label_count + count,
-                       sizeof *f->labels)) {
+    if (!array_reserve(&f->labels, &f->label_capacity, f->label_count + count, sizeof *f->labels)) {
         no_memory(f);
         return NULL;
     }

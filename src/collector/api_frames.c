@@ -68,9 +68,8 @@ const char *api_frames_keep(struct api_frames *f, const char *text)
 static void read_image(struct api_frames *f, struct api_image *image)
 {
     struct api_view *v = f->v;
-    struct db_rows *rows =
-        api_query(v, "SELECT name, own, debug_id, arch FROM image WHERE id = $1",
-                  DB_VALUES(db_int(image->row)));
+    struct db_rows *rows = api_query(v, "SELECT name, own, debug_id, arch FROM image WHERE id = $1",
+                                     DB_VALUES(db_int(image->row)));
     if (api_next(v, rows)) {
         struct span id = db_get_bytes(rows, 2);
         image->name = api_frames_keep(f, db_get_text(rows, 0));
@@ -196,6 +195,12 @@ static struct api_place *place_of(struct api_frames *f, const struct stack_frame
     return place;
 }
 
+struct api_place *api_frames_place(struct api_frames *f, const struct stack_frame *frame)
+{
+    struct api_place *place = place_of(f, frame, NULL);
+    return f->v->error ? NULL : place;
+}
+
 size_t api_frames_read(struct api_frames *f, struct span code, struct api_place **places)
 {
     struct stack_frame frames[API_STACK_MAX];
@@ -247,7 +252,9 @@ void api_frame_write(struct report_bytes *out, const struct api_place *place, ui
         .inlined = name && (name->flags & REPORT_INLINED),
         .tail_call = name && (name->flags & REPORT_TAIL_CALL),
         .app = image && image->own,
-        .status = name && name->function ? "named" : image && !image->map ? "no_map" : "unknown",
+        .status = name && name->function ? "named"
+                  : image && !image->map ? "no_map"
+                                         : "unknown",
     };
     api_open(out, NULL, '{');
     api_frame_members(out, &frame);

@@ -32,6 +32,8 @@ enum { API_STACK_MAX = 1024 }; /* frames of one stack; outer ones are left out *
  * same. How many; 0 when something failed (v->error). No query may be open. */
 size_t api_frames_read(struct api_frames *frames, struct span code, struct api_place **places);
 
+/* One place by itself, as of the innermost frame. NULL when something failed. */
+struct api_place *api_frames_place(struct api_frames *frames, const struct stack_frame *frame);
 /* A copy of the text that lives as long as `frames`. */
 const char *api_frames_keep(struct api_frames *frames, const char *text);
 /* "0x1f40" */

@@ -33,8 +33,8 @@ static bool read_query(struct api_view *v, struct api_group_query *q)
 {
     static const char *const statuses[] = {"open", "ignored", "resolved", "merged", "all"};
     static const char *const sections[] = {"app", "system", "unnamed"};
-    static const char *const sorts[] = {"blocked", "reports", "installs", "last", "first",
-                                        "longest"};
+    static const char *const sorts[] = {"blocked", "reports", "installs",
+                                        "last",    "first",   "longest"};
     if (!api_word(v, "status", statuses, 5, 0, &q->status) ||
         !api_word(v, "section", sections, 3, -1, &q->section) ||
         !api_word(v, "sort", sorts, 6, SORT_BLOCKED, &q->sort) || !api_cursor_read(v, &q->after))
@@ -47,13 +47,13 @@ static bool read_query(struct api_view *v, struct api_group_query *q)
 static void get_groups(struct http_request *r)
 {
     struct api_view v;
-    struct api_group_query q = {.like = ""};
+    struct api_group_query q = {.key = "items", .like = ""};
     struct api_group_page page;
     if (!api_begin(&v, r, API_FILTERS | API_PAGES, "status", "section", "sort", "q", NULL) ||
         !read_query(&v, &q))
         return;
     api_open(&v.out, NULL, '{');
-    api_groups(&v, "items", &q, &page);
+    api_groups(&v, &q, &page);
     api_cursor_write(&v.out, page.more, page.rank, page.id);
     api_int(&v.out, "total", page.total);
     api_shut(&v.out, '}');
@@ -65,9 +65,9 @@ static void get_groups(struct http_request *r)
 static void write_why(struct api_view *v, const char *why, int64_t rules)
 {
     json_t *parsed = why ? json_loads(why, 0, NULL) : NULL;
-    json_t *answer = json_pack("{s:I, s:O?, s:O?}", "rules", (json_int_t)rules, "parts",
-                               json_object_get(parsed, "parts"), "frames",
-                               json_object_get(parsed, "frames"));
+    json_t *answer =
+        json_pack("{s:I, s:O?, s:O?}", "rules", (json_int_t)rules, "parts",
+                  json_object_get(parsed, "parts"), "frames", json_object_get(parsed, "frames"));
     char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
     api_raw(&v->out, "why", text);
     free(text);
@@ -78,8 +78,9 @@ static void write_why(struct api_view *v, const char *why, int64_t rules)
 static int64_t write_reasons(struct api_view *v, int64_t group)
 {
     int64_t stack = 0;
-    struct db_rows *rows = api_query(
-        v, "SELECT why, rules, sample_stack FROM hang_group WHERE id = $1", DB_VALUES(db_int(group)));
+    struct db_rows *rows =
+        api_query(v, "SELECT why, rules, sample_stack FROM hang_group WHERE id = $1",
+                  DB_VALUES(db_int(group)));
     if (api_next(v, rows)) {
         stack = db_get_int(rows, 2);
         write_why(v, db_get_text(rows, 0), db_get_int(rows, 1));
@@ -104,10 +105,12 @@ static void write_versions(struct api_view *v, int64_t group)
     struct db_rows *rows = api_query(
         v,
         "SELECT v.version, v.build, s.reports, s.blocked FROM (SELECT d.version AS id,"
-        " " API_SUM("d.reports") " AS reports, " API_SUM("d.blocked_ns") " AS blocked"
-        " FROM group_day d WHERE d.group_id = $4 AND d.day >= $2 AND " API_OF_VERSION("d")
-        " GROUP BY d.version) s JOIN version v ON v.id = s.id"
-        " ORDER BY v.first_ms DESC, v.id DESC LIMIT 100",
+        " " API_SUM("d.reports") " AS reports, " API_SUM(
+            "d.blocked_ns") " AS blocked"
+                            " FROM group_day d WHERE d.group_id = $4 AND d.day >= $2 "
+                            "AND " API_OF_VERSION(
+                                "d") " GROUP BY d.version) s JOIN version v ON v.id = s.id"
+                                     " ORDER BY v.first_ms DESC, v.id DESC LIMIT 100",
         DB_VALUES(db_int(v->project), db_int(v->filter.first_day), db_text(v->filter.version),
                   db_int(group)));
     while (api_next(v, rows)) {
@@ -151,17 +154,18 @@ static void write_days(struct api_view *v, int64_t group)
     " AND ($4 = 0 OR r.os = $4) AND ($5 = 0 OR r.device = $5) AND r.received_ms >= $2"             \
     " AND " API_OF_VERSION("r") " ORDER BY r.received_ms DESC LIMIT $7)"
 #define SHARES_OF_NEWEST(term)                                                                     \
-    "SELECT t.text, s.reports, s.blocked FROM (SELECT n." term " AS id, COUNT(*) AS reports, "     \
-    API_SUM("n.duration_ns") " AS blocked FROM " NEWEST_REPORTS " n GROUP BY n." term ") s"        \
-    " JOIN term t ON t.id = s.id ORDER BY s.blocked DESC, t.id LIMIT 100"
+    "SELECT t.text, s.reports, s.blocked FROM (SELECT n." term                                     \
+    " AS id, COUNT(*) AS reports, " API_SUM(                                                       \
+        "n.duration_ns") " AS blocked FROM " NEWEST_REPORTS " n GROUP BY n." term ") s"            \
+                         " JOIN term t ON t.id = s.id ORDER BY s.blocked DESC, t.id LIMIT 100"
 
 static struct db_rows *query_newest(struct api_view *v, const char *sql, int64_t group)
 {
     const struct api_filter *f = &v->filter;
     return api_query(v, sql,
                      DB_VALUES(db_int(v->project), db_int(f->first_day * 86400000),
-                               db_text(f->version), db_int(f->os), db_int(f->device),
-                               db_int(group), db_int(NEWEST)));
+                               db_text(f->version), db_int(f->os), db_int(f->device), db_int(group),
+                               db_int(NEWEST)));
 }
 
 static void write_terms(struct api_view *v, const char *key, struct db_rows *rows)
@@ -199,12 +203,11 @@ static void write_histogram(struct api_view *v, int64_t group)
 {
     enum { CLASSES = 10 };
     int64_t counts[CLASSES] = {0}, below = 250000000;
-    struct db_rows *rows =
-        query_newest(v, "SELECT n.duration_ns FROM " NEWEST_REPORTS " n", group);
+    struct db_rows *rows = query_newest(v, "SELECT n.duration_ns FROM " NEWEST_REPORTS " n", group);
     while (api_next(v, rows)) {
         size_t class = 0;
         for (int64_t limit = below; class < CLASSES - 1 && db_get_int(rows, 0) >= limit; limit *= 2)
-            class++;
+            class ++;
         counts[class]++;
     }
     api_done(v, rows);
@@ -253,12 +256,13 @@ static void write_coverage(struct api_view *v, int64_t group)
                                 "SELECT COUNT(*) FROM (SELECT 1 AS one FROM stack"
                                 " WHERE group_id = $1 LIMIT $2) s",
                                 DB_VALUES(db_int(group), db_int(COUNTED)));
-    int64_t blocked = api_number(v, "SELECT blocked_ns FROM hang_group WHERE id = $1",
-                                 DB_VALUES(db_int(group)));
-    int64_t weight = api_number(v,
-                                "SELECT " API_SUM("f.weight_ns") " FROM hang_group g JOIN flame f"
-                                " ON f.key_stack = g.sample_stack WHERE g.id = $1",
-                                DB_VALUES(db_int(group)));
+    int64_t blocked =
+        api_number(v, "SELECT blocked_ns FROM hang_group WHERE id = $1", DB_VALUES(db_int(group)));
+    int64_t weight = api_number(
+        v,
+        "SELECT " API_SUM("f.weight_ns") " FROM hang_group g JOIN flame f"
+                                         " ON f.key_stack = g.sample_stack WHERE g.id = $1",
+        DB_VALUES(db_int(group)));
     double share = blocked > weight && blocked > 0 ? (double)weight / (double)blocked : 1.0;
     api_open(&v->out, "coverage", '{');
     api_int(&v->out, "stacks", stacks ? 1 : 0);
@@ -293,8 +297,8 @@ static void get_group_reports(struct http_request *r)
 {
     struct api_view v;
     struct api_report_query q = {.group = 0};
-    if (!api_begin(&v, r, API_FILTERS | API_PAGES, NULL) ||
-        !api_id(&v, "id", "group", &q.group) || !api_cursor_read(&v, &q.after))
+    if (!api_begin(&v, r, API_FILTERS | API_PAGES, NULL) || !api_id(&v, "id", "group", &q.group) ||
+        !api_cursor_read(&v, &q.after))
         return;
     api_reports(&v, &q);
     api_end(&v);

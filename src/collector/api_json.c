@@ -125,6 +125,12 @@ void api_version(struct report_bytes *out, const char *key, const char *version,
     report_bytes_free(&label);
 }
 
+void api_version_key(struct report_bytes *out, const char *version, const char *build)
+{
+    api_version(out, NULL, version ? version : "", build);
+    out_text(out, ":");
+}
+
 /* --- queries --- */
 
 void api_fail(struct api_view *v, fw_error error, const char *message)
@@ -195,7 +201,7 @@ void api_refuse(struct api_view *v, int status, const char *format, ...)
     http_reply_error(v->r, status, "%s", text);
 }
 
-void api_end_as(struct api_view *v, const char *type)
+void api_end_status(struct api_view *v, int status, const char *type)
 {
     api_pause(v);
     if (!v->error && v->out.failed)
@@ -205,7 +211,12 @@ void api_end_as(struct api_view *v, const char *type)
         http_reply_failure(v->r, &v->why);
         return;
     }
-    http_reply_bytes(v->r, 200, type, v->out.data, v->out.size);
+    http_reply_bytes(v->r, status, type, v->out.data, v->out.size);
+}
+
+void api_end_as(struct api_view *v, const char *type)
+{
+    api_end_status(v, 200, type);
 }
 
 void api_end(struct api_view *v)
@@ -270,16 +281,12 @@ static void list_texts(struct api_view *v, char text[512], const char *sql, int6
     api_done(v, rows);
 }
 
-static bool read_version(struct api_view *v)
+bool api_version_known(struct api_view *v, const char *version)
 {
-    const char *version = http_query(v->r, "version");
-    if (!version || !*version)
-        return true;
     int64_t found = api_number(v,
                                "SELECT id FROM version WHERE project = $1 AND (version = $2"
                                " OR version || ' (' || build || ')' = $2) LIMIT 1",
                                DB_VALUES(db_int(v->project), db_text(version)));
-    v->filter.version = version;
     if (found || v->error)
         return true;
     char there[512];
@@ -290,6 +297,13 @@ static bool read_version(struct api_view *v)
                0);
     api_refuse(v, 400, "no version \"%.64s\"; there is: %s", version, there);
     return false;
+}
+
+static bool read_version(struct api_view *v)
+{
+    const char *version = http_query(v->r, "version");
+    v->filter.version = version ? version : "";
+    return !*v->filter.version || api_version_known(v, version);
 }
 
 static bool read_term(struct api_view *v, const char *name, int64_t kind, int64_t *term)
@@ -321,8 +335,8 @@ static bool read_filter(struct api_view *v, unsigned flags)
     v->filter.first_day = (int64_t)(collector_now_ms() / 86400000) - v->filter.days + 1;
     if (!read_version(v))
         return false;
-    return !(flags & API_FILTERS) || (read_term(v, "os", 1, &v->filter.os) &&
-                                      read_term(v, "device", 2, &v->filter.device));
+    return !(flags & API_FILTERS) ||
+           (read_term(v, "os", 1, &v->filter.os) && read_term(v, "device", 2, &v->filter.device));
 }
 
 bool api_begin_in(struct api_view *v, struct http_request *r, int64_t project)

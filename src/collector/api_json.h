@@ -24,12 +24,18 @@
 #include "collector/http.h"
 #include "report/out.h"
 
-enum { API_TEXT_MAX = 16384, API_LIMIT = 50, API_LIMIT_MAX = 500, API_DAYS = 14, API_DAYS_MAX = 400 };
+enum {
+    API_TEXT_MAX = 16384,
+    API_LIMIT = 50,
+    API_LIMIT_MAX = 500,
+    API_DAYS = 14,
+    API_DAYS_MAX = 400
+};
 
 /* --- JSON as text --- commas are put where they belong; `key` is NULL inside an array. */
 
-void api_open(struct report_bytes *out, const char *key, char bracket); /* '{' or '[' */
-void api_shut(struct report_bytes *out, char bracket);                  /* '}' or ']' */
+void api_open(struct report_bytes *out, const char *key, char bracket);     /* '{' or '[' */
+void api_shut(struct report_bytes *out, char bracket);                      /* '}' or ']' */
 void api_text(struct report_bytes *out, const char *key, const char *text); /* NULL: null */
 void api_int(struct report_bytes *out, const char *key, int64_t value);
 void api_real(struct report_bytes *out, const char *key, double value);
@@ -43,14 +49,16 @@ void api_raw(struct report_bytes *out, const char *key, const char *json);
 void api_day(struct report_bytes *out, const char *key, int64_t day);
 /* "2.1 (7)", or "2.1" where there is no build; NULL without a version. */
 void api_version(struct report_bytes *out, const char *key, const char *version, const char *build);
+/* The same as a key; the value follows with key NULL. */
+void api_version_key(struct report_bytes *out, const char *version, const char *build);
 
 /* --- a view --- */
 
-struct api_filter {          /* which reports are looked at */
-    int64_t days;            /* so many, today the last */
-    int64_t first_day;       /* the first of them, in days since 1970 */
-    const char *version;     /* "2.1" or "2.1 (7)"; "": all */
-    int64_t os, device;      /* rows of `term`; 0: all */
+struct api_filter {      /* which reports are looked at */
+    int64_t days;        /* so many, today the last */
+    int64_t first_day;   /* the first of them, in days since 1970 */
+    const char *version; /* "2.1" or "2.1 (7)"; "": all */
+    int64_t os, device;  /* rows of `term`; 0: all */
 };
 
 struct api_view {
@@ -64,8 +72,8 @@ struct api_view {
 };
 
 enum api_flags {
-    API_FILTERS = 1, /* the common filters, days, version, os, device, are taken from the query */
-    API_PAGES = 2,   /* "limit" and "after" may stand in the query */
+    API_FILTERS = 1,  /* the common filters, days, version, os, device, are taken from the query */
+    API_PAGES = 2,    /* "limit" and "after" may stand in the query */
     API_VERSIONS = 4, /* days and version alone */
 };
 /* Which names the query may have beside those: up to NULL. False: replied (400, 404, 503). */
@@ -79,6 +87,7 @@ void api_refuse(struct api_view *v, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same with bytes of another kind than JSON: v.out is sent. */
 void api_end_as(struct api_view *v, const char *type);
+void api_end_status(struct api_view *v, int status, const char *type);
 
 /* Around calls that take a connection themselves: a thread has one at a time. */
 void api_pause(struct api_view *v);
@@ -93,6 +102,9 @@ int64_t api_number(struct api_view *v, const char *sql, const struct db_value *v
                    size_t count);
 void api_fail(struct api_view *v, fw_error error, const char *message);
 
+/* Whether the project has that version, "2.1" or "2.1 (7)". False: 400 was replied, with those it
+ * has. */
+bool api_version_known(struct api_view *v, const char *version);
 /* Which of `words` the query names: its number; `otherwise` when it names none. False: 400 was
  * replied, with the words there are. */
 bool api_word(struct api_view *v, const char *name, const char *const *words, size_t count,

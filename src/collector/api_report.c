@@ -4,8 +4,9 @@
  * Bounded: of a report with a million frames the first REPORT_FRAMES are shown, and "truncated"
  * says so; all of them are in the downloads.
  */
-#include "collector/api_report_body.h"
 #include "collector/api_frames.h"
+#include "collector/api_report_body.h"
+#include "framewalk/stack.h"
 #include "report/words.h"
 
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static void write_name(struct view *w, const struct report_frame *frame,
         .inlined = name && (name->flags & REPORT_INLINED),
         .tail_call = name && (name->flags & REPORT_TAIL_CALL),
         .app = image && w->own[frame->image],
-        .status = named                                             ? "named"
+        .status = named                                                  ? "named"
                   : image && !symbols_report_has(w->names, frame->image) ? "no_map"
                                                                          : "unknown",
     };
@@ -144,9 +145,9 @@ static bool heaviest_path(const struct report *r, const struct report_thread *th
         heaviest[i] = REPORT_NONE;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t parent = r->frames[first + i].parent;
-        uint32_t *best = &heaviest[parent != REPORT_NONE && parent - first < i ? parent - first : n];
-        if (*best == REPORT_NONE ||
-            r->frames[first + i].samples > r->frames[first + *best].samples)
+        uint32_t *best =
+            &heaviest[parent != REPORT_NONE && parent - first < i ? parent - first : n];
+        if (*best == REPORT_NONE || r->frames[first + i].samples > r->frames[first + *best].samples)
             *best = i;
     }
     *count = 0;

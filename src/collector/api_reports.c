@@ -9,9 +9,10 @@ const char *api_report_kind(int64_t kind)
     case FWR_KIND_HANG: return "hang";
     case FWR_KIND_CALLS: return "calls";
     case FWR_KIND_SNAPSHOT: return "snapshot";
-    default: return kind >= 100 && kind <= 100 + REPORT_FRAMEWALK
-                        ? report_kind_text((enum report_kind)(kind - 100))
-                        : "other";
+    default:
+        return kind >= 100 && kind <= 100 + REPORT_FRAMEWALK
+                   ? report_kind_text((enum report_kind)(kind - 100))
+                   : "other";
     }
 }
 
@@ -27,19 +28,34 @@ const char *api_report_kind(int64_t kind)
  * is found in an index alone, before their rows are read. */
 #define LIST(of)                                                                                   \
     COLUMNS " FROM (SELECT r.id FROM report r WHERE " of " AND r.received_ms >= $2"                \
-    " AND ($4 = 0 OR r.os = $4) AND ($5 = 0 OR r.device = $5) AND " API_OF_VERSION("r")            \
-    " AND r.received_ms <= $6 AND (r.received_ms < $6 OR r.id < $7)"                               \
-    " ORDER BY r.received_ms DESC, r.id DESC LIMIT $8) n JOIN report r ON r.id = n.id" JOINS       \
-    " ORDER BY r.received_ms DESC, r.id DESC"
-#define LIST_OF_ALL LIST("r.project = $1 AND $9 = 0")
+            " AND ($4 = 0 OR r.os = $4) AND ($5 = 0 OR r.device = $5) AND " API_OF_VERSION(        \
+                "r") " AND r.received_ms <= $6 AND (r.received_ms < $6 OR r.id < $7)"              \
+                     " ORDER BY r.received_ms DESC, r.id DESC LIMIT $8) n JOIN report r ON r.id "  \
+                     "= n.id" JOINS " ORDER BY r.received_ms DESC, r.id DESC"
+#define LIST_OF_ALL   LIST("r.project = $1 AND $9 = 0")
 #define LIST_OF_GROUP LIST("r.group_id = $9")
 #define LIST_BY_ID                                                                                 \
-    COLUMNS " FROM report r" JOINS                                                                 \
+    COLUMNS                                                                                        \
+    " FROM report r" JOINS                                                                         \
     " WHERE r.project = $1 AND r.report_id >= $2 AND r.report_id <= $3 ORDER BY r.report_id"       \
     " LIMIT $4"
 
-enum { R_ROW, R_ID, R_KIND, R_RECEIVED, R_STARTED, R_DURATION, R_ENDING, R_COMPLETE, R_GROUP,
-       R_VERSION, R_BUILD, R_OS, R_DEVICE, R_TITLE };
+enum {
+    R_ROW,
+    R_ID,
+    R_KIND,
+    R_RECEIVED,
+    R_STARTED,
+    R_DURATION,
+    R_ENDING,
+    R_COMPLETE,
+    R_GROUP,
+    R_VERSION,
+    R_BUILD,
+    R_OS,
+    R_DEVICE,
+    R_TITLE
+};
 
 static void write_item(struct report_bytes *out, const struct db_rows *rows)
 {
@@ -182,8 +198,9 @@ static void get_reports(struct http_request *r)
     const char *text = http_query(r, "q"), *group = http_query(r, "group");
     q.by_id = text && *text;
     if (q.by_id && !read_id(text, q.id_from, q.id_to)) {
-        api_refuse(&v, 400, "\"q\" takes a report's id or its first digits (0-9, a-f); functions "
-                            "and files are searched among groups");
+        api_refuse(&v, 400,
+                   "\"q\" takes a report's id or its first digits (0-9, a-f); functions "
+                   "and files are searched among groups");
         return;
     }
     if (group && *group) {

@@ -5,7 +5,7 @@
 #include "collector/api_json.h"
 
 struct api_report_query {
-    int64_t group; /* 0: all of the project */
+    int64_t group;                  /* 0: all of the project */
     uint8_t id_from[16], id_to[16]; /* report ids in this range, ends included... */
     bool by_id;                     /* ...when this is set */
     struct api_cursor after;        /* rank: received_ms */

@@ -119,8 +119,7 @@ static bool same_label(const struct flame_label *a, const struct flame_label *b)
 uint32_t flame_label(struct flame_tree *tree, const struct flame_label *label)
 {
     if (!table_room(tree, &tree->by_text, tree->label_count) ||
-        !array_room(&tree->labels, &tree->label_capacity, tree->label_count,
-                    sizeof *tree->labels))
+        !array_room(&tree->labels, &tree->label_capacity, tree->label_count, sizeof *tree->labels))
         return 0;
     size_t at = (size_t)hash_label(label) & (tree->by_text.capacity - 1);
     for (uint32_t number; (number = tree->by_text.slots[at]) != 0;

@@ -636,7 +636,9 @@ static void normalise(struct name *name, struct words w)
     while (left(&w) && skip_prefix(&w, &closure))
         trim(&w);
     if (is_method(&w)) {
+        bool block = left(&w) > 6 && memcmp(w.end - 6, " block", 6) == 0; /* normalised already */
         put_method(name, &w);
+        put_text(name, block ? " block" : "");
         return;
     }
     if (put_block(name, &w))
