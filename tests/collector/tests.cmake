@@ -6,12 +6,6 @@ endfunction()
 
 fw_collector_test(grouping_names collector/grouping_names_test.c)
 fw_collector_test(grouping collector/grouping_test.c)
-foreach(name IN ITEMS jobs groups)
-  fw_collector_test(${name} collector/${name}_test.c collector/db_support.c)
-  add_test(NAME ${name}_postgres COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
-    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
-  set_tests_properties(${name}_postgres PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
-endforeach()
 
 # The same tests on SQLite and, where it is installed, on a PostgreSQL server that they start.
 foreach(name IN ITEMS db db_threads db_schema)
@@ -29,25 +23,6 @@ add_dependencies(test_collector_symbols program_tail_calls program_tail_units)
 set_tests_properties(collector_symbols PROPERTIES LABELS concurrency)
 fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
 
-# Made-up reports, and who sends them to a server: for tests and the bench.
-add_library(collector_reports STATIC collector/reports.c)
-target_include_directories(collector_reports PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(collector_reports PRIVATE framewalk_core)
-# Debug files into the data folder of a server.
-add_executable(store_file collector/store_file.c collector/store_map.c)
-target_include_directories(store_file PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(store_file PRIVATE framewalk_collector framewalk_symbols_core framewalk_core)
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
-add_test(NAME collector_symbol_paths COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/symbol_paths_test.py
-  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
-set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
-# The same tests on SQLite and, where it is installed, on a PostgreSQL server that they start.
-foreach(name IN ITEMS db db_threads db_schema)
-  fw_collector_test(${name} collector/${name}_test.c collector/db_support.c)
-  add_test(NAME ${name}_postgres COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
-    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
-  set_tests_properties(${name}_postgres PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
-endforeach()
 # A database as after a month, for the tests and the bench of the API.
 add_executable(collector_fill collector/fill.c)
 target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbols_core framewalk_core m)
@@ -66,7 +41,6 @@ foreach(name IN ITEMS uploads push_files)
   set_tests_properties(collector_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 endforeach()
 
-fw_collector_test(http_parse collector/http_parse_test.c)
 # The same on files and on the stand-in for S3 that the test brings; on another implementation where
 # one is installed.
 foreach(name IN ITEMS blobs blobs_faults)
@@ -78,6 +52,8 @@ foreach(name IN ITEMS blobs blobs_faults)
   set_tests_properties(${name}_s3 ${name}_versitygw PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
 
+fw_collector_test(http_parse collector/http_parse_test.c)
+
 # The HTTP server with handlers of the test's own, and the whole one.
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 add_executable(http_driver collector/http_driver.c)
@@ -87,15 +63,12 @@ add_test(NAME collector_http COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURC
 add_test(NAME collector_access COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/access_test.py
   $<TARGET_FILE:framewalk_collector_program>)
 set_tests_properties(collector_http collector_access PROPERTIES TIMEOUT 600 LABELS concurrency)
+
 # Made-up reports, and who sends them to a server: for tests and the bench.
 add_library(collector_reports STATIC collector/reports.c)
 target_include_directories(collector_reports PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(collector_reports PRIVATE framewalk_core)
-# Debug files into the data folder of a server.
-add_executable(store_file collector/store_file.c collector/store_map.c)
-target_include_directories(store_file PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(store_file PRIVATE framewalk_collector framewalk_symbols_core framewalk_core)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME collector_symbol_paths COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/symbol_paths_test.py
-  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk> $<TARGET_FILE:store_file>)
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
 set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
