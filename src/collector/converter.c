@@ -208,7 +208,7 @@ static fw_error take_symbols(struct run *run, struct span bytes, struct fw_failu
     unsigned number = 0;
     if (error == FW_OK) {
         const struct symmap_identity *identity = symmap_identity(map);
-        slice.id_size = identity->id_size <= sizeof slice.id ? identity->id_size : 0;
+        slice.id_size = identity->id_size >= DEBUG_FILE_ID_LEAST ? identity->id_size : 0;
         memcpy(slice.id, identity->id, slice.id_size);
         memcpy(slice.arch, identity->arch, sizeof slice.arch);
         slice.features |= DEBUG_FILE_LINES;

@@ -303,54 +303,64 @@ static fw_error put_file(struct run *run, const char *name, const char *key)
     return blobs_put_file(run->c->blobs, key, path, run->why);
 }
 
-static fw_error put_found(struct run *run, size_t index)
+static fw_error put_debug_file(struct run *run, struct found *f, const char *hex)
 {
-    struct found *f = &run->found[index];
     struct symbol_file *file = &f->file;
-    char hex[2 * sizeof file->id + 1], sha256[65], map[17], name[32];
-    uint8_t map_sha256[32];
-    symbol_id_hex(file->id, file->id_size, hex, sizeof hex);
-    /* Slices of one file share its blob. */
-    const struct found *before =
-        index && run->found[index - 1].number == f->number ? &run->found[index - 1] : NULL;
-    fw_error error = FW_OK;
-    if (before) {
-        memcpy(file->sha256, before->file.sha256, 32);
-        memcpy(file->blob, before->file.blob, sizeof file->blob);
-        file->size = before->file.size;
-    } else {
-        int fd = f->number ? sandbox_open(run->output, 'f', f->number) : dup(run->input);
-        error = fd < 0 ? failure_say(run->why, FW_ERR_CORRUPT, 0, "the converter named no file")
-                       : hash_file(fd, file->sha256, &file->size, run->why);
-        if (fd >= 0)
-            close(fd);
-        symbol_id_hex(file->sha256, 32, sha256, sizeof sha256);
-        snprintf(file->blob, sizeof file->blob, "symbols/%.2s/%s/%s-%s-%.8s", hex, hex + 2,
-                 kind_names[file->kind], sha256, run->id);
-        snprintf(name, sizeof name, f->number ? "out/f%u" : "input", f->number);
-        if (error == FW_OK)
-            error = put_file(run, name, file->blob);
-    }
-    if (error != FW_OK || !f->map)
-        return error;
-    int fd = sandbox_open(run->output, 'm', f->map);
-    error = fd < 0 ? failure_say(run->why, FW_ERR_CORRUPT, 0, "the converter named no map")
-                   : hash_file(fd, map_sha256, &file->map_size, run->why);
+    char sha256[65], name[32] = "input";
+    int fd = f->number ? sandbox_open(run->output, 'f', f->number) : dup(run->input);
+    fw_error error = fd < 0
+                         ? failure_say(run->why, FW_ERR_CORRUPT, 0, "the converter named no file")
+                         : hash_file(fd, file->sha256, &file->size, run->why);
     if (fd >= 0)
         close(fd);
     if (error != FW_OK)
         return error;
-    symbol_id_hex(map_sha256, 8, map, sizeof map);
-    char arch[sizeof file->arch];
-    size_t n = 0;
-    for (; file->arch[n]; n++)
-        arch[n] =
-            strchr("abcdefghijklmnopqrstuvwxyz0123456789_", file->arch[n]) ? file->arch[n] : '-';
-    arch[n] = 0;
+    symbol_id_hex(file->sha256, 32, sha256, sizeof sha256);
+    snprintf(file->blob, sizeof file->blob, "symbols/%.2s/%s/%s-%s-%.8s", hex, hex + 2,
+             kind_names[file->kind], sha256, run->id);
+    if (f->number)
+        snprintf(name, sizeof name, "out/f%u", f->number);
+    return put_file(run, name, file->blob);
+}
+
+static fw_error put_map(struct run *run, struct found *f, const char *hex)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    struct symbol_file *file = &f->file;
+    char hash[17], name[32], arch[sizeof file->arch];
+    uint8_t sha256[32];
+    int fd = sandbox_open(run->output, 'm', f->map);
+    fw_error error = fd < 0 ? failure_say(run->why, FW_ERR_CORRUPT, 0, "the converter named no map")
+                            : hash_file(fd, sha256, &file->map_size, run->why);
+    if (fd >= 0)
+        close(fd);
+    if (error != FW_OK)
+        return error;
+    symbol_id_hex(sha256, 8, hash, sizeof hash);
+    memcpy(arch, file->arch, sizeof arch); /* the child's word */
+    for (char *c = arch; *c; c++)
+        *c = strchr(allowed, *c) ? *c : '_';
     snprintf(file->map_blob, sizeof file->map_blob, "symbols/%.2s/%s/%s-v1-%s-%.8s.symmap", hex,
-             hex + 2, arch, map, run->id);
+             hex + 2, arch, hash, run->id);
     snprintf(name, sizeof name, "out/m%u", f->map);
     return put_file(run, name, file->map_blob);
+}
+
+static fw_error put_found(struct run *run, size_t index)
+{
+    struct found *f = &run->found[index];
+    const struct found *before = index ? &run->found[index - 1] : NULL;
+    char hex[2 * sizeof f->file.id + 1];
+    fw_error error = FW_OK;
+    symbol_id_hex(f->file.id, f->file.id_size, hex, sizeof hex);
+    if (before && before->number == f->number) { /* slices of one file share its blob */
+        memcpy(f->file.sha256, before->file.sha256, sizeof f->file.sha256);
+        memcpy(f->file.blob, before->file.blob, sizeof f->file.blob);
+        f->file.size = before->file.size;
+    } else {
+        error = put_debug_file(run, f, hex);
+    }
+    return error == FW_OK && f->map ? put_map(run, f, hex) : error;
 }
 
 /* ---- the commit ---- */

@@ -11,6 +11,7 @@
 #include "base/failure.h"
 #include "collector/blobs.h"
 #include "collector/db.h"
+#include "collector/metrics.h"
 #include "collector/server.h"
 
 #include <errno.h>
@@ -275,58 +276,66 @@ static fw_error insert_upload(struct http_request *r, const struct upload *u, co
     return error;
 }
 
+/* What the headers say; false, and replied, when it is wrong or too much. */
+static bool read_creation(struct http_request *r, struct upload *u, uint8_t sha256[32], bool *given)
+{
+    uint64_t most = r->collector->options->upload_bytes;
+    if (!header_number(r, "Upload-Length", &u->size) || !u->size)
+        http_reply_error(r, 400, "Upload-Length must say how many bytes will come");
+    else if (u->size > most)
+        http_reply_error(r, 413, "more than %" PRIu64 " MB, the limit for one upload here",
+                         most >> 20);
+    else if (!take_sha256(r, sha256, given))
+        http_reply_error(r, 400,
+                         "sha256 in Upload-Metadata must be 64 lower-case hexadecimal digits, in "
+                         "base64");
+    else
+        return true;
+    return false;
+}
+
+static void reply_upload(struct http_request *r, int status, const struct upload *u)
+{
+    set_place(r, u);
+    http_reply_json(r, status, upload_json(u));
+}
+
+static void create_new(struct http_request *r, struct upload *u, const uint8_t *sha256)
+{
+    struct fw_failure why = {0};
+    char name[NAME_BYTES + 1];
+    if (!upload_has_room(r->collector, u->size)) {
+        no_room(r);
+        return;
+    }
+    take_name(r, name);
+    u->name = name;
+    u->result = u->message = "";
+    random_digits(u->id, UPLOAD_ID_DIGITS);
+    if (insert_upload(r, u, sha256, &why) == FW_OK)
+        reply_upload(r, 201, u);
+    else
+        http_reply_failure(r, &why);
+}
+
 static void create(struct http_request *r)
 {
     struct upload u = {0}, same;
     struct fw_failure why = {0};
     uint8_t sha256[32];
     bool given;
-    char name[NAME_BYTES + 1];
-    struct collector *c = r->collector;
-    if (!speak_tus(r))
+    if (!speak_tus(r) || !read_creation(r, &u, sha256, &given))
         return;
-    if (!header_number(r, "Upload-Length", &u.size) || !u.size) {
-        http_reply_error(r, 400, "Upload-Length must say how many bytes will come");
-        return;
-    }
-    if (u.size > c->options->upload_bytes) {
-        http_reply_error(r, 413, "more than %" PRIu64 " MB, the limit for one upload here",
-                         c->options->upload_bytes >> 20);
-        return;
-    }
-    if (!take_sha256(r, sha256, &given)) {
-        http_reply_error(r, 400,
-                         "sha256 in Upload-Metadata must be 64 lower-case hexadecimal "
-                         "digits, in base64");
-        return;
-    }
-    if (given) {
-        fw_error error = find_upload(
-            r, select_same, DB_VALUES(db_bytes(sha256, 32), db_int((int64_t)u.size)), &same, &why);
-        if (error == FW_OK) {
-            set_place(r, &same);
-            http_reply_json(r, 200, upload_json(&same));
-            return;
-        }
-        if (error != FW_ERR_NOT_FOUND) {
-            http_reply_failure(r, &why);
-            return;
-        }
-    }
-    if (!upload_has_room(c, u.size)) {
-        no_room(r);
-        return;
-    }
-    take_name(r, name);
-    u.name = name;
-    u.result = u.message = "";
-    random_digits(u.id, UPLOAD_ID_DIGITS);
-    if (insert_upload(r, &u, given ? sha256 : NULL, &why) != FW_OK) {
+    fw_error error =
+        given ? find_upload(r, select_same,
+                            DB_VALUES(db_bytes(sha256, 32), db_int((int64_t)u.size)), &same, &why)
+              : FW_ERR_NOT_FOUND;
+    if (error == FW_OK)
+        reply_upload(r, 200, &same);
+    else if (error == FW_ERR_NOT_FOUND)
+        create_new(r, &u, given ? sha256 : NULL);
+    else
         http_reply_failure(r, &why);
-        return;
-    }
-    set_place(r, &u);
-    http_reply_json(r, 201, upload_json(&u));
 }
 
 static void options(struct http_request *r)
@@ -343,8 +352,7 @@ static void show(struct http_request *r)
     struct upload u;
     if (!speak_tus(r) || !named_upload(r, &u))
         return;
-    set_place(r, &u);
-    http_reply_json(r, 200, upload_json(&u));
+    reply_upload(r, 200, &u);
 }
 
 /* ---- a part ---- */
@@ -479,6 +487,8 @@ static fw_error part_commit(struct part *p, bool *won, struct fw_failure *why)
     /* After a commit that failed the row may be there after all: then the job "uploads" decides. */
     if (error == FW_OK && !*won)
         blobs_remove(p->c->blobs, key, NULL);
+    if (error == FW_OK && *won)
+        metrics_add(p->c->metrics, METRIC_UPLOAD_BYTES, p->size);
     if (error == FW_OK && *won && p->size == p->left)
         jobs_wake(p->c->jobs);
     return error;

@@ -106,7 +106,7 @@ fw_error debug_file_look(struct object *object, struct debug_slice *slice, struc
                                ? "a core file: it has no debug information of its own"
                                : "an object file that was not linked yet");
     struct span id = object_build_id(object);
-    slice->id_size = id.size <= sizeof slice->id ? id.size : 0;
+    slice->id_size = id.size >= DEBUG_FILE_ID_LEAST && id.size <= sizeof slice->id ? id.size : 0;
     if (slice->id_size)
         memcpy(slice->id, id.data, id.size);
     slice->features = features_of(object);

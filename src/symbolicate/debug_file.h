@@ -16,7 +16,10 @@ enum debug_file_form {
     DEBUG_FILE_GSYM,
     DEBUG_FILE_BREAKPAD
 };
-enum { DEBUG_FILE_START = 64 }; /* bytes of the start that tell the form */
+enum {
+    DEBUG_FILE_START = 64,  /* bytes of the start that tell the form */
+    DEBUG_FILE_ID_LEAST = 4 /* bytes of an identity; what is shorter is none */
+};
 enum debug_file_form debug_file_form(struct span start);
 
 enum debug_file_kind {
