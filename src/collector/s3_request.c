@@ -415,7 +415,8 @@ static fw_error hash_header(const struct s3_request *r, char *line, size_t size,
 static bool may_help(CURLcode result, long status)
 {
     if (result == CURLE_OK)
-        return status >= 500 ? status != 507 && status != 501 : status == 429 || status == 408;
+        return status >= 500 ? status != 507 && status != 501
+                             : status == 408 || status == 409 || status == 429;
     return result == CURLE_OPERATION_TIMEDOUT || result == CURLE_COULDNT_CONNECT ||
            result == CURLE_COULDNT_RESOLVE_HOST || result == CURLE_SEND_ERROR ||
            result == CURLE_RECV_ERROR || result == CURLE_GOT_NOTHING ||
@@ -438,6 +439,7 @@ static fw_error status_error(long status, const char *code)
     case 403: return FW_ERR_PERMISSION;
     case 404: return FW_ERR_NOT_FOUND;
     case 408:
+    case 409: /* another request is at it */
     case 429: return FW_ERR_TIMEOUT;
     case 416: return FW_ERR_TRUNCATED;
     default: return status >= 500 ? FW_ERR_TIMEOUT : FW_ERR_SYSTEM;

@@ -6,7 +6,7 @@ endfunction()
 
 
 # The same tests on SQLite and, where it is installed, on a PostgreSQL server that they start.
-foreach(name IN ITEMS db db_threads db_schema)
+foreach(name IN ITEMS db db_faults db_threads db_schema)
   fw_collector_test(${name} collector/${name}_test.c collector/db_support.c)
   add_test(NAME ${name}_postgres COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
     python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
