@@ -154,6 +154,9 @@ fw_error s3_open(const char *url, struct s3 **s3, struct fw_failure *why)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, start_curl);
     *s3 = NULL;
+    if (curl_version_info(CURLVERSION_NOW)->version_num < 0x075800)
+        return failure_say(why, FW_ERR_UNSUPPORTED, 0,
+                           "S3 needs libcurl 7.88 or later, which signs the body's hash");
     struct s3 *made = calloc(1, sizeof *made);
     if (!made)
         return out_of_memory(why);
