@@ -103,3 +103,4 @@ add_test(NAME collector_groups_api COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRI
   python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/groups_api_test.py
   $<TARGET_FILE:framewalk_collector_program>)
 set_tests_properties(collector_groups_api PROPERTIES TIMEOUT 300)
+include(collector/store.cmake)
