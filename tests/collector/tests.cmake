@@ -100,3 +100,9 @@ foreach(name IN ITEMS intake kill)
     ${PROJECT_SOURCE_DIR}/../shared/data/reports)
   set_tests_properties(collector_${name}_http PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
+
+# Grouping rules and actions on groups, against the real server.
+add_test(NAME collector_groups_api COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+  python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/groups_api_test.py
+  $<TARGET_FILE:framewalk_collector_program>)
+set_tests_properties(collector_groups_api PROPERTIES TIMEOUT 300)
