@@ -9,6 +9,7 @@ extern const struct http_routes routes_flame;
 extern const struct http_routes routes_groups_read;
 extern const struct http_routes routes_import; /* import.c */
 extern const struct http_routes routes_intake; /* intake_http.c */
+extern const struct http_routes routes_openapi;
 extern const struct http_routes routes_overview;
 extern const struct http_routes routes_page;   /* page.c */
 extern const struct http_routes routes_report;
@@ -29,6 +30,7 @@ static const struct http_routes *const tables[] = {
     &routes_groups_read,
     &routes_import,
     &routes_intake,
+    &routes_openapi,
     &routes_overview,
     &routes_report,
     &routes_reports_read,
