@@ -73,3 +73,14 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME collector_symbol_paths COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/symbol_paths_test.py
   $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk> $<TARGET_FILE:store_file>)
 set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+
+# The API: every call against docs/openapi.yaml, and what hostile texts of reports become.
+add_executable(post_body collector/post_body.c)
+target_include_directories(post_body PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(post_body PRIVATE collector_reports framewalk_core)
+foreach(name IN ITEMS openapi api)
+  add_test(NAME collector_${name} COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/${name}_test.py
+    $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:post_body> $<TARGET_FILE:framewalk>)
+  set_tests_properties(collector_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endforeach()
