@@ -13,12 +13,16 @@
 
 #include <string.h>
 
+enum { TRIES = 20 };
+
 struct moving_stack { /* a row of `stack`, and of the group it is in */
     struct stack_row row;
     int64_t group, last_ms, rules;
     enum group_pinned pinned;
     bool named;
-    bool sample; /* the group shows this one */
+    bool sample;    /* the group shows this one */
+    int64_t status; /* of the group */
+    bool noted;     /* the group has a note */
 };
 
 struct target { /* a group that keys of this batch lead to */
@@ -29,11 +33,12 @@ struct target { /* a group that keys of this batch lead to */
 struct batch {
     struct collector *c;
     struct stack_grouper *grouper;
-    struct db_conn *conn;
+    struct db_conn *conn; /* NULL while keys are made */
     struct fw_failure *why;
-    struct arena arena; /* of the rows */
-    struct arena names; /* of one stack */
+    struct arena arena;
     struct moving_stack stacks[GROUPS_BATCH];
+    struct stack_key keys[GROUPS_BATCH];
+    bool readable[GROUPS_BATCH]; /* a stack that nobody can read stays where it is */
     size_t count;
     struct target targets[GROUPS_BATCH];
     size_t target_count;
@@ -49,7 +54,7 @@ static fw_error no_memory(struct fw_failure *why)
 
 #define STACK_COLUMNS                                                                              \
     "s.id, s.project, s.main_image, s.frames, s.group_id, s.last_ms, s.rules, s.pinned, s.named,"  \
-    " h.sample_stack FROM"
+    " h.sample_stack, h.status, CASE WHEN h.note <> '' THEN 1 ELSE 0 END FROM"
 
 static fw_error query(struct batch *b, const struct groups_rekey *r, struct db_rows **rows)
 {
@@ -90,6 +95,8 @@ static fw_error read_stacks(struct batch *b, const struct groups_rekey *r)
             .pinned = (enum group_pinned)db_get_int(rows, 7),
             .named = db_get_int(rows, 8) != 0,
             .sample = db_get_int(rows, 9) == db_get_int(rows, 0),
+            .status = db_get_int(rows, 10),
+            .noted = db_get_int(rows, 11) != 0,
         };
     }
     e = db_end(rows, b->why);
@@ -117,6 +124,15 @@ static fw_error find(struct batch *b, int64_t project, const uint8_t key[16], st
         t->moving = db_get_int(rows, 3);
     }
     return db_end(rows, b->why);
+}
+
+/* A fresh group has status and note of this stack's. */
+static fw_error hand_over(struct batch *b, const struct moving_stack *s)
+{
+    if (!s->status && !s->noted)
+        return FW_OK;
+    return db_run(b->conn, b->why, "UPDATE hang_group SET moving = moving | 5 WHERE id = $1",
+                  DB_VALUES(db_int(s->group)));
 }
 
 /* Makes the group of a key: for stacks that move it has status and note of their group; `into`: it
@@ -154,12 +170,7 @@ static fw_error make(struct batch *b, const struct moving_stack *s, const struct
     e = db_end(rows, b->why);
     if (!e && !made)
         return failure_say(b->why, FW_ERR_TIMEOUT, 0, "a group went away while its stacks moved");
-    if (e || into)
-        return e;
-    return db_run(b->conn, b->why,
-                  "UPDATE hang_group SET moving = moving | 5 WHERE id = $1"
-                  " AND (status <> 0 OR note <> '')",
-                  DB_VALUES(db_int(s->group)));
+    return e || into ? e : hand_over(b, s);
 }
 
 static struct target *known(struct batch *b, const uint8_t key[16])
@@ -233,26 +244,33 @@ static fw_error set_row(struct batch *b, const struct moving_stack *s, int64_t g
                             db_int(key->all_maps)));
 }
 
-/* What people saw of one group must not be hidden in another that was ignored or resolved. */
-static fw_error agree_on_status(struct batch *b, const struct moving_stack *s, struct target *t)
+/* A fresh group gets a second one's stacks. What people saw of one must not be hidden in another
+ * that was ignored or resolved; and no note is lost. */
+static fw_error join(struct batch *b, const struct moving_stack *s, struct target *t)
 {
-    if (!(t->moving & GROUP_FRESH) || !t->status)
+    fw_error e = FW_OK;
+    if (!(t->moving & GROUP_FRESH))
         return FW_OK;
-    uint64_t rows;
-    fw_error e = db_change(b->conn, b->why, &rows,
-                           "UPDATE hang_group SET status = 0 WHERE id = $1 AND EXISTS"
-                           " (SELECT 1 FROM hang_group o WHERE o.id = $2"
-                           " AND o.status <> hang_group.status)",
-                           DB_VALUES(db_int(t->id), db_int(s->group)));
-    if (!e && rows)
+    if (t->status && t->status != s->status) {
         t->status = GROUP_OPEN;
-    return e;
+        e = db_run(b->conn, b->why,
+                   "UPDATE hang_group SET status = 0, resolved_version = NULL WHERE id = $1",
+                   DB_VALUES(db_int(t->id)));
+    }
+    if (!e && s->noted)
+        e = db_run(b->conn, b->why,
+                   "UPDATE hang_group SET note = CASE WHEN hang_group.note = '' THEN o.note"
+                   " ELSE hang_group.note || $3 || o.note END FROM hang_group o"
+                   " WHERE hang_group.id = $1 AND o.id = $2 AND o.moving < 4"
+                   " AND LENGTH(hang_group.note) < 4000",
+                   DB_VALUES(db_int(t->id), db_int(s->group), db_text("\n")));
+    return e ? e : hand_over(b, s);
 }
 
 static fw_error move(struct batch *b, const struct moving_stack *s, struct target *t,
                      const struct stack_key *key)
 {
-    fw_error e = agree_on_status(b, s, t);
+    fw_error e = join(b, s, t);
     e = e ? e : set_row(b, s, t->id, key);
     e = e ? e
           : db_run(b->conn, b->why,
@@ -277,24 +295,19 @@ static fw_error refresh(struct batch *b, const struct moving_stack *s, const str
                             db_text(a->search), db_text(a->why)));
 }
 
-static fw_error rekey_stack(struct batch *b, const struct moving_stack *s)
+static fw_error place(struct batch *b, const struct moving_stack *s, const struct stack_key *key)
 {
-    struct stack_key key = {0};
     struct target *t = NULL;
-    fw_error e = stack_group_key(b->grouper, b->conn, &s->row, NULL, &b->names, &key, b->why);
-    if (e == FW_ERR_CORRUPT || e == FW_ERR_FULL)
-        return FW_OK; /* a stack that nobody can read stays where it is */
-    if (!e && s->group && s->pinned != GROUP_PINNED_SPLIT)
-        e = target_of(b, s, &key, &t);
-    else if (!e && s->group)
-        e = set_row(b, s, s->group, &key);
-    if (e || !t)
+    if (s->pinned == GROUP_PINNED_SPLIT)
+        return set_row(b, s, s->group, key);
+    fw_error e = target_of(b, s, key, &t);
+    if (e)
         return e;
     if (!s->pinned && t->id != s->group)
-        return move(b, s, t, &key);
-    if (s->rules != key.rules_version || s->named != key.all_maps)
-        e = set_row(b, s, s->group, &key);
-    return e || !s->sample ? e : refresh(b, s, &key);
+        return move(b, s, t, key);
+    if (s->rules != key->rules_version || s->named != key->all_maps)
+        e = set_row(b, s, s->group, key);
+    return e || !s->sample ? e : refresh(b, s, key);
 }
 
 static fw_error mark_stale(struct batch *b)
@@ -306,17 +319,73 @@ static fw_error mark_stale(struct batch *b)
     return e;
 }
 
-static fw_error rekey_stacks(struct batch *b, const struct groups_rekey *r)
+/* --- A batch -----------------------------------------------------------------------------------
+ */
+
+static fw_error read_batch(struct batch *b, const struct groups_rekey *r)
 {
-    bool changed;
-    fw_error e = stack_group_changed(b->conn, b->why);
-    e = e ? e : stack_grouper_begin(b->grouper, b->conn, &changed, b->why);
+    fw_error e = db_take(b->c->db, DB_READ, &b->conn, b->why);
+    if (e)
+        return e;
+    e = db_begin(b->conn, b->why); /* generation and stacks are of one moment */
+    e = e ? e : stack_grouper_look(b->grouper, b->conn, b->why);
     e = e ? e : read_stacks(b, r);
-    for (size_t i = 0; i < b->count && !e; i++) {
-        e = rekey_stack(b, &b->stacks[i]);
-        arena_reset(&b->names);
+    db_give(b->c->db, b->conn);
+    b->conn = NULL;
+    return e;
+}
+
+static fw_error make_keys(struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        fw_error e = stack_group_key(b->grouper, NULL, &b->stacks[i].row, NULL, &b->arena,
+                                     &b->keys[i], b->why);
+        b->readable[i] = e == FW_OK;
+        if (e && e != FW_ERR_CORRUPT && e != FW_ERR_FULL)
+            return e;
     }
-    return e ? e : mark_stale(b);
+    return FW_OK;
+}
+
+static fw_error write_stacks(struct batch *b, bool *same)
+{
+    fw_error e = stack_grouper_claim(b->grouper, b->conn, same, b->why);
+    if (e || !*same)
+        return e;
+    for (size_t i = 0; i < b->count && !e; i++)
+        if (b->readable[i] && b->stacks[i].group)
+            e = place(b, &b->stacks[i], &b->keys[i]);
+    e = e ? e : mark_stale(b);
+    return e ? e : db_commit(b->conn, b->why);
+}
+
+static fw_error write_batch(struct batch *b, bool *same)
+{
+    fw_error e = db_take(b->c->db, DB_WRITE, &b->conn, b->why);
+    if (e)
+        return e;
+    e = db_begin(b->conn, b->why);
+    e = e ? e : write_stacks(b, same);
+    db_give(b->c->db, b->conn);
+    b->conn = NULL;
+    return e;
+}
+
+/* Names are made while nobody waits for it; when somebody changed groups meanwhile, once more. */
+static fw_error run_batch(struct batch *b, const struct groups_rekey *r)
+{
+    for (unsigned tries = 0; tries < TRIES; tries++) {
+        bool same = false;
+        arena_reset(&b->arena);
+        b->count = b->target_count = b->stale_count = 0;
+        b->moved = 0;
+        fw_error e = read_batch(b, r);
+        e = e ? e : make_keys(b);
+        e = e ? e : write_batch(b, &same);
+        if (e || same)
+            return e;
+    }
+    return failure_say(b->why, FW_ERR_TIMEOUT, 0, "groups were changed again and again meanwhile");
 }
 
 fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
@@ -325,14 +394,10 @@ fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
     struct batch *b = calloc(1, sizeof *b);
     if (!b)
         return no_memory(why);
-    *b = (struct batch){.c = c, .grouper = grouper, .why = why};
-    fw_error e = db_take(c->db, DB_WRITE, &b->conn, why);
-    if (!e) {
-        e = db_begin(b->conn, why);
-        e = e ? e : rekey_stacks(b, r);
-        e = e ? e : db_commit(b->conn, why);
-        db_give(c->db, b->conn);
-    }
+    b->c = c;
+    b->grouper = grouper;
+    b->why = why;
+    fw_error e = run_batch(b, r);
     *more = b->count == GROUPS_BATCH;
     if (!e && b->count) {
         r->after = b->stacks[b->count - 1].row.id;
@@ -340,7 +405,6 @@ fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
         r->moved += b->moved;
     }
     arena_free(&b->arena);
-    arena_free(&b->names);
     free(b);
     return e;
 }
