@@ -11,7 +11,7 @@ folder=${2:-}
     trap 'rm -rf "$folder"' EXIT
 }
 mkdir -p "$folder"
-for program in node npm c++ objcopy strip; do
+for program in node npm curl c++ objcopy strip; do
     command -v "$program" >/dev/null || { echo "skip: no $program here"; exit 77; }
 done
 cd "$folder"
@@ -45,8 +45,20 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
     ! grep -q '^Ready' said || break
     sleep 0.5
 done
-"$build/tests/store_file" data away.debug
-url=$(sed -n 's/^Listening on \(.*\)\/$/\1/p' said)/s/$(sed -n 's/^First token.*: //p' said)
+base=$(sed -n 's/^Listening on \(.*\)\/$/\1/p' said)
+token=$(sed -n 's/^First token.*: //p' said)
+ask() {
+    curl -sS -H "Authorization: Bearer $token" -H "Tus-Resumable: 1.0.0" "$@"
+}
+place=$(ask -D - -o /dev/null -X POST -H "Upload-Length: $(wc -c <away.debug)" "$base/api/v1/uploads" |
+    tr -d '\r' | sed -n 's/^[Ll]ocation: //p')
+ask -X PATCH -H "Content-Type: application/offset+octet-stream" -H "Upload-Offset: 0" \
+    --data-binary @away.debug "$base$place"
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    ! ask "$base$place" | grep -q '"state": *"done"' || break
+    sleep 0.5
+done
+url=$base/s/$token
 profiler() {
     timeout 60 node node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js "$@"
 }

@@ -1,6 +1,7 @@
 /* All handlers: a line here for each file of them. */
 #include "collector/routes.h"
 
+/* clang-format off */
 extern const struct http_routes routes_access; /* api_access.c */
 extern const struct http_routes routes_calls;
 extern const struct http_routes routes_calls_allow;
@@ -11,16 +12,15 @@ extern const struct http_routes routes_import; /* import.c */
 extern const struct http_routes routes_intake; /* intake_http.c */
 extern const struct http_routes routes_openapi;
 extern const struct http_routes routes_overview;
-extern const struct http_routes routes_page;   /* page.c */
 extern const struct http_routes routes_report;
 extern const struct http_routes routes_reports_read;
 extern const struct http_routes routes_server; /* api_server.c */
 extern const struct http_routes routes_symbol_paths;
 extern const struct http_routes routes_symbolicate; /* api_symbolicate.c */
-extern const struct http_routes routes_symbols;     /* api_symbols.c */
+extern const struct http_routes routes_symbols; /* api_symbols.c */
 extern const struct http_routes routes_uploads;
+extern const struct http_routes routes_page; /* page.c */
 
-/* clang-format off */
 static const struct http_routes *const tables[] = {
     &routes_access,
     &routes_calls,

@@ -58,6 +58,8 @@ foreach(name IN ITEMS blobs blobs_faults)
   set_tests_properties(${name}_s3 ${name}_versitygw PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
 
+fw_collector_test(http_parse collector/http_parse_test.c)
+
 # The HTTP server with handlers of the test's own, and the whole one.
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 add_executable(http_driver collector/http_driver.c)
@@ -67,17 +69,14 @@ add_test(NAME collector_http COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURC
 add_test(NAME collector_access COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/access_test.py
   $<TARGET_FILE:framewalk_collector_program>)
 set_tests_properties(collector_http collector_access PROPERTIES TIMEOUT 600 LABELS concurrency)
+
 # Made-up reports, and who sends them to a server: for tests and the bench.
 add_library(collector_reports STATIC collector/reports.c)
 target_include_directories(collector_reports PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(collector_reports PRIVATE framewalk_core)
-# Debug files into the data folder of a server.
-add_executable(store_file collector/store_file.c collector/store_map.c)
-target_include_directories(store_file PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(store_file PRIVATE framewalk_collector framewalk_symbols_core framewalk_core)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME collector_symbol_paths COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/symbol_paths_test.py
-  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk> $<TARGET_FILE:store_file>)
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
 set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 
 # The API: every call against docs/openapi.yaml, and what hostile texts of reports become.
