@@ -97,7 +97,7 @@ struct reports_maker *reports_maker_new(uint64_t seed, const struct reports_shap
 {
     static const struct reports_shape usual = {.threads = 20,
                                                .frames = 30,
-                                               .samples = 92,
+                                               .samples = 110,
                                                .sites = 300,
                                                .installs = 5000,
                                                .new_per_mille = 50,
