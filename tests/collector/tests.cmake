@@ -6,12 +6,6 @@ endfunction()
 
 fw_collector_test(grouping_names collector/grouping_names_test.c)
 fw_collector_test(grouping collector/grouping_test.c)
-foreach(name IN ITEMS jobs groups)
-  fw_collector_test(${name} collector/${name}_test.c collector/db_support.c collector/store_map.c)
-  add_test(NAME ${name}_postgres COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
-    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
-  set_tests_properties(${name}_postgres PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
-endforeach()
 
 # The same tests on SQLite and, where it is installed, on a PostgreSQL server that they start.
 foreach(name IN ITEMS db db_threads db_schema)
@@ -27,10 +21,6 @@ include(collector/symbols.cmake)
 add_library(collector_reports STATIC collector/reports.c)
 target_include_directories(collector_reports PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(collector_reports PRIVATE framewalk_core)
-
-# A database as after a month, for the tests and the bench of the API.
-add_executable(collector_fill collector/fill.c)
-target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbols_core framewalk_core m)
 
 # Uploads against the real server, and the sender of debug files.
 fw_collector_test(unpack collector/unpack_test.c)
@@ -69,24 +59,6 @@ add_test(NAME collector_access COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOU
   $<TARGET_FILE:framewalk_collector_program>)
 set_tests_properties(collector_http collector_access PROPERTIES TIMEOUT 600 LABELS concurrency)
 
-# Made-up reports, and who sends them to a server: for tests and the bench.
-add_library(collector_reports STATIC collector/reports.c)
-target_include_directories(collector_reports PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(collector_reports PRIVATE framewalk_core)
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
-add_test(NAME collector_symbol_paths COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/symbol_paths_test.py
-  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
-set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
-
-# The API: every call against docs/openapi.yaml, and what hostile texts of reports become.
-add_executable(post_body collector/post_body.c)
-target_include_directories(post_body PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(post_body PRIVATE collector_reports framewalk_core)
-foreach(name IN ITEMS openapi api)
-  add_test(NAME collector_${name} COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
-    ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/${name}_test.py
-    $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:post_body> $<TARGET_FILE:framewalk>)
-  set_tests_properties(collector_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 fw_collector_test(collector_digest collector/digest_test.c)
 target_link_libraries(test_collector_digest PRIVATE collector_reports)
 fw_collector_test(collector_intake collector/intake_test.c collector/db_support.c)
@@ -106,3 +78,5 @@ foreach(name IN ITEMS intake kill)
     ${PROJECT_SOURCE_DIR}/../shared/data/reports)
   set_tests_properties(collector_${name}_http PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
+
+include(collector/api.cmake)
