@@ -103,7 +103,7 @@ _framewalk_push() {
     esac
     case $cur in
     -*)
-        mapfile -t COMPREPLY < <(compgen -W '--to --key-file --ca-file --plain-http --keep --dry-run
+        mapfile -t COMPREPLY < <(compgen -W '--to --key-file --ca-file --plain-http --keep --check-calls --project --dry-run
             --verbose --quiet --help' -- "$cur")
         ;;
     *)

@@ -141,6 +141,8 @@ _framewalk_push() {
         '--key-file=[file with the key]:file:_files' \
         '--ca-file=[certificates to trust]:file:_files' \
         '--plain-http[allow http\:// to other machines]' \
+        '--check-calls=[send nothing\: new calls of a version]:version' \
+        '--project=[whose calls]:project' \
         '--keep[remove nothing from folders]' \
         '(-n --dry-run)'{-n,--dry-run}'[list what would be sent]' \
         '(-v --verbose)'{-v,--verbose}'[say what became of each report]' \
