@@ -252,6 +252,13 @@ class Access(unittest.TestCase):
         self.assertGreater(int(reply.headers["Retry-After"]), 0)
         self.assertEqual(s.get("/api/v1/server").status, 200)
 
+    def test_behind_a_proxy_with_tls(self):
+        with Server("--base-url", "https://reports.example/") as s:
+            reply = s.request("POST", "/api/v1/session", json.dumps({"token": s.token}),
+                              {"Content-Type": "application/json"}, token=None)
+            self.assertTrue(reply.headers["Set-Cookie"].startswith("__Host-"))
+            self.assertIn("Secure", reply.headers["Set-Cookie"])
+
     # ---- limits ----
 
     def test_rate_limits(self):
