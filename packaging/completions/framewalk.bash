@@ -103,8 +103,8 @@ _framewalk_push() {
     esac
     case $cur in
     -*)
-        mapfile -t COMPREPLY < <(compgen -W '--to --key-file --ca-file --plain-http --keep --check-calls --project --dry-run
-            --verbose --quiet --help' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W '--to --key-file --ca-file --plain-http --keep --dry-run
+            --include-stripped --wait --json --check-calls --project --verbose --quiet --help' -- "$cur")
         ;;
     *)
         compopt -o filenames 2>/dev/null

@@ -13,6 +13,7 @@
  */
 #include "collector/collector.h"
 #include "collector/db.h"
+#include "collector/grouping_internal.h"
 #include "collector/stack_code.h"
 
 #include <inttypes.h>
@@ -128,6 +129,11 @@ static void fill_names(struct fill *f)
         " ON CONFLICT (slug) DO NOTHING",
         DB_NONE);
     f->project = one(f, "SELECT id FROM project WHERE slug = 'default'", DB_NONE);
+    /* The groups are made up: no job shall make keys for their stacks. */
+    char rules[16];
+    snprintf(rules, sizeof rules, "%d", GROUP_BUILTIN_VERSION);
+    run(f, "INSERT INTO setting (name, value) VALUES ('rules_builtin', $1)",
+        DB_VALUES(db_text(rules)));
     for (int i = 0; i < IMAGES; i++)
         fill_image(f, i);
     for (int i = 0; i < VERSIONS; i++) {
