@@ -56,7 +56,7 @@ static const char tables[] =
     /* A distinct stack of a project. hash: of its frames. frames: stack_code.h. group_id: of stacks
      * that reports are grouped by; NULL: of others. named: keys were made with names of all its
      * images; 0: a debug file may change the key. main_image: the executable of the first report
-     * that was grouped by it. pinned: somebody put it into its group by hand, where it stays. */
+     * that was grouped by it. pinned: enum group_pinned (groups.h): it stays in its group. */
     "CREATE TABLE stack (id {ID}, project INTEGER NOT NULL, hash {BLOB} NOT NULL,"
     " frames {BLOB} NOT NULL, main_image INTEGER, group_id INTEGER, rules INTEGER NOT NULL DEFAULT "
     "0,"
@@ -69,7 +69,7 @@ static const char tables[] =
 
     /* status: 0 open, 1 ignored, 2 resolved, 3 merged into `merged_into`. section: enum
      * group_section. pinned: somebody merged or split by hand, rules leave it alone. The long texts
-     * stand last: rows are ranked without reading them. */
+     * stand last: rows are ranked without reading them. moving: enum group_moving (groups.h). */
     "CREATE TABLE hang_group (id {ID}, project INTEGER NOT NULL, key {BLOB} NOT NULL,"
     " rules INTEGER NOT NULL, section INTEGER NOT NULL, title TEXT NOT NULL, leaf TEXT NOT NULL,"
     " image TEXT NOT NULL, file TEXT, line INTEGER NOT NULL,"
@@ -80,9 +80,12 @@ static const char tables[] =
     " reopened_ms INTEGER, reports INTEGER NOT NULL DEFAULT 0, blocked_ns INTEGER NOT NULL DEFAULT "
     "0,"
     " longest_ns INTEGER NOT NULL DEFAULT 0, killed INTEGER NOT NULL DEFAULT 0,"
-    " installs INTEGER NOT NULL DEFAULT 0, search TEXT NOT NULL, why TEXT NOT NULL,"
+    " installs INTEGER NOT NULL DEFAULT 0, moving INTEGER NOT NULL DEFAULT 0, search TEXT NOT "
+    "NULL, why TEXT NOT NULL,"
     " UNIQUE (project, key));\n"
-    "CREATE INDEX hang_group_rank ON hang_group (project, status, blocked_ns);\n"
+    "CREATE INDEX hang_group_rank ON hang_group (project, status);\n"
+    "CREATE INDEX hang_group_moving ON hang_group (id) WHERE moving <> 0;\n"
+    "CREATE INDEX hang_group_merged ON hang_group (merged_into) WHERE merged_into IS NOT NULL;\n"
     "CREATE TABLE group_day (group_id INTEGER NOT NULL, day INTEGER NOT NULL, version INTEGER NOT "
     "NULL,"
     " reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL, killed INTEGER NOT NULL,"
@@ -159,8 +162,9 @@ static const char tables[] =
 
     "CREATE TABLE pack (id {ID}, key TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,"
     " created_ms INTEGER NOT NULL);\n"
-    /* kind: 1 executable, 2 debug information, 3 a map as it came (GSYM, Breakpad, ours). state: 0
-     * stored, 1 has a map, 2 cannot be used (message says why). */
+    /* kind: 1 executable, 2 debug information, 3 a map as it came (GSYM, Breakpad, ours). state: 1
+     * its map is the one in use (one of an id and architecture), 0 stored beside it, 2 cannot be
+     * used (message says why). features: words with commas between (debug_file.h). */
     "CREATE TABLE symbol_file (id {ID}, debug_id {BLOB} NOT NULL, arch TEXT NOT NULL,"
     " kind INTEGER NOT NULL, name TEXT NOT NULL, sha256 {BLOB} NOT NULL, size INTEGER NOT NULL,"
     " blob TEXT NOT NULL, map_blob TEXT, map_size INTEGER, features TEXT NOT NULL,"
@@ -168,10 +172,13 @@ static const char tables[] =
     " uploaded_by TEXT NOT NULL, used_ms INTEGER NOT NULL, UNIQUE (debug_id, arch, kind, "
     "sha256));\n"
     "CREATE INDEX symbol_file_map ON symbol_file (debug_id, state);\n"
+    "CREATE INDEX symbol_file_sha256 ON symbol_file (sha256);\n"
     /* state: 0 being sent, 1 whole (a job converts it), 2 done, 3 failed. */
     "CREATE TABLE upload (id TEXT PRIMARY KEY, name TEXT NOT NULL, size INTEGER NOT NULL,"
     " sha256 {BLOB}, received INTEGER NOT NULL, state INTEGER NOT NULL, message TEXT NOT NULL,"
-    " result TEXT NOT NULL DEFAULT '[]', created_ms INTEGER NOT NULL, created_by TEXT NOT NULL);\n"
+    " result TEXT NOT NULL DEFAULT '[]', created_ms INTEGER NOT NULL, changed_ms INTEGER NOT NULL,"
+    " created_by TEXT NOT NULL);\n"
+    "CREATE INDEX upload_sha256 ON upload (sha256);\n"
     "CREATE TABLE upload_part (upload TEXT NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL,"
     " blob TEXT NOT NULL, PRIMARY KEY (upload, start));\n"
     /* state: 0 queued, 1 running, 3 failed (kept for people); done ones are deleted. run_ms: not

@@ -55,3 +55,52 @@ foreach(name IN ITEMS intake kill)
   set_tests_properties(collector_${name}_http PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
 include(collector/store.cmake)
+# A database as after a month, for the tests and the bench of the API.
+add_executable(collector_fill collector/fill.c)
+target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbols_core framewalk_core m)
+
+# Uploads against the real server, and the sender of debug files.
+fw_collector_test(unpack collector/unpack_test.c)
+target_link_libraries(test_unpack PRIVATE framewalk_unpack)
+fw_collector_test(sandbox collector/sandbox_test.c)
+target_link_libraries(test_sandbox PRIVATE framewalk_lockdown)
+target_compile_definitions(test_sandbox PRIVATE CONVERTER="$<TARGET_FILE:framewalk_converter>")
+add_dependencies(test_sandbox framewalk_converter)
+foreach(name IN ITEMS uploads push_files)
+  add_test(NAME collector_${name} COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/${name}_test.py
+    $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
+  set_tests_properties(collector_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endforeach()
+
+# The same on files and on the stand-in for S3 that the test brings; on another implementation where
+# one is installed.
+foreach(name IN ITEMS blobs blobs_faults)
+  fw_collector_test(${name} collector/${name}_test.c collector/blobs_support.c)
+  add_test(NAME ${name}_s3 COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/s3.py $<TARGET_FILE:test_${name}>)
+  add_test(NAME ${name}_versitygw COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/s3.py --real $<TARGET_FILE:test_${name}>)
+  set_tests_properties(${name}_s3 ${name}_versitygw PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endforeach()
+
+fw_collector_test(http_parse collector/http_parse_test.c)
+
+# The HTTP server with handlers of the test's own, and the whole one.
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+add_executable(http_driver collector/http_driver.c)
+target_link_libraries(http_driver PRIVATE framewalk_collector framewalk_symbols_core framewalk_core)
+add_test(NAME collector_http COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/http_test.py
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:http_driver>)
+add_test(NAME collector_access COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/access_test.py
+  $<TARGET_FILE:framewalk_collector_program>)
+set_tests_properties(collector_http collector_access PROPERTIES TIMEOUT 600 LABELS concurrency)
+
+# Made-up reports, and who sends them to a server: for tests and the bench.
+add_library(collector_reports STATIC collector/reports.c)
+target_include_directories(collector_reports PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(collector_reports PRIVATE framewalk_core)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME collector_symbol_paths COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/symbol_paths_test.py
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
+set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
