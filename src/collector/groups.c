@@ -97,15 +97,24 @@ static fw_error tidy(struct db_conn *conn, const int64_t range[2], struct fw_fai
     return e;
 }
 
+static fw_error settle_range(struct db_conn *conn, const int64_t range[2], struct fw_failure *why)
+{
+    fw_error e = sum(conn, range, why);
+    e = e ? e : sum_days(conn, range, why);
+    return e ? e : tidy(conn, range, why);
+}
+
 fw_error groups_settle(struct db_conn *conn, size_t *count, struct fw_failure *why)
 {
     int64_t range[2] = {0, 0};
     fw_error e = next_range(conn, range, count, why);
-    if (e || !*count)
-        return e;
-    e = sum(conn, range, why);
-    e = e ? e : sum_days(conn, range, why);
-    return e ? e : tidy(conn, range, why);
+    return e || !*count ? e : settle_range(conn, range, why);
+}
+
+fw_error groups_settle_one(struct db_conn *conn, int64_t group, struct fw_failure *why)
+{
+    const int64_t range[2] = {group, group};
+    return settle_range(conn, range, why);
 }
 
 static fw_error settle_batch(struct collector *c, size_t *count, struct fw_failure *why)

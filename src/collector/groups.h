@@ -23,11 +23,13 @@ enum group_moving {                   /* bits of hang_group.moving */
                     GROUP_HANDED = 4, /* a fresh group took over its status and note */
 };
 
-enum { GROUPS_BATCH = 250, GROUPS_SETTLE_BATCH = 200 };
+enum { GROUPS_BATCH = 500, GROUPS_SETTLE_BATCH = 1000 };
 
 /* Up to GROUPS_SETTLE_BATCH groups of `moving` <> 0, in the caller's transaction, which called
  * stack_group_changed. `count`: how many there were. */
 fw_error groups_settle(struct db_conn *conn, size_t *count, struct fw_failure *why);
+/* This one, if it is of them. */
+fw_error groups_settle_one(struct db_conn *conn, int64_t group, struct fw_failure *why);
 /* All of them, each batch in a transaction of its own. `ours` (may be NULL) is asked in between;
  * false: FW_ERR_TIMEOUT. */
 fw_error groups_settle_all(struct collector *c, bool (*ours)(void *context), void *context,

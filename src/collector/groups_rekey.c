@@ -20,7 +20,9 @@ struct moving_stack { /* a row of `stack`, and of the group it is in */
     int64_t group, last_ms, rules;
     enum group_pinned pinned;
     bool named;
-    bool sample; /* the group shows this one */
+    bool sample;    /* the group shows this one */
+    int64_t status; /* of the group */
+    bool noted;     /* the group has a note */
 };
 
 struct target { /* a group that keys of this batch lead to */
@@ -52,7 +54,7 @@ static fw_error no_memory(struct fw_failure *why)
 
 #define STACK_COLUMNS                                                                              \
     "s.id, s.project, s.main_image, s.frames, s.group_id, s.last_ms, s.rules, s.pinned, s.named,"  \
-    " h.sample_stack FROM"
+    " h.sample_stack, h.status, CASE WHEN h.note <> '' THEN 1 ELSE 0 END FROM"
 
 static fw_error query(struct batch *b, const struct groups_rekey *r, struct db_rows **rows)
 {
@@ -93,6 +95,8 @@ static fw_error read_stacks(struct batch *b, const struct groups_rekey *r)
             .pinned = (enum group_pinned)db_get_int(rows, 7),
             .named = db_get_int(rows, 8) != 0,
             .sample = db_get_int(rows, 9) == db_get_int(rows, 0),
+            .status = db_get_int(rows, 10),
+            .noted = db_get_int(rows, 11) != 0,
         };
     }
     e = db_end(rows, b->why);
@@ -120,6 +124,15 @@ static fw_error find(struct batch *b, int64_t project, const uint8_t key[16], st
         t->moving = db_get_int(rows, 3);
     }
     return db_end(rows, b->why);
+}
+
+/* A fresh group has status and note of this stack's. */
+static fw_error hand_over(struct batch *b, const struct moving_stack *s)
+{
+    if (!s->status && !s->noted)
+        return FW_OK;
+    return db_run(b->conn, b->why, "UPDATE hang_group SET moving = moving | 5 WHERE id = $1",
+                  DB_VALUES(db_int(s->group)));
 }
 
 /* Makes the group of a key: for stacks that move it has status and note of their group; `into`: it
@@ -157,12 +170,7 @@ static fw_error make(struct batch *b, const struct moving_stack *s, const struct
     e = db_end(rows, b->why);
     if (!e && !made)
         return failure_say(b->why, FW_ERR_TIMEOUT, 0, "a group went away while its stacks moved");
-    if (e || into)
-        return e;
-    return db_run(b->conn, b->why,
-                  "UPDATE hang_group SET moving = moving | 5 WHERE id = $1"
-                  " AND (status <> 0 OR note <> '')",
-                  DB_VALUES(db_int(s->group)));
+    return e || into ? e : hand_over(b, s);
 }
 
 static struct target *known(struct batch *b, const uint8_t key[16])
@@ -236,26 +244,33 @@ static fw_error set_row(struct batch *b, const struct moving_stack *s, int64_t g
                             db_int(key->all_maps)));
 }
 
-/* What people saw of one group must not be hidden in another that was ignored or resolved. */
-static fw_error agree_on_status(struct batch *b, const struct moving_stack *s, struct target *t)
+/* A fresh group gets a second one's stacks. What people saw of one must not be hidden in another
+ * that was ignored or resolved; and no note is lost. */
+static fw_error join(struct batch *b, const struct moving_stack *s, struct target *t)
 {
-    if (!(t->moving & GROUP_FRESH) || !t->status)
+    fw_error e = FW_OK;
+    if (!(t->moving & GROUP_FRESH))
         return FW_OK;
-    uint64_t rows;
-    fw_error e = db_change(b->conn, b->why, &rows,
-                           "UPDATE hang_group SET status = 0 WHERE id = $1 AND EXISTS"
-                           " (SELECT 1 FROM hang_group o WHERE o.id = $2"
-                           " AND o.status <> hang_group.status)",
-                           DB_VALUES(db_int(t->id), db_int(s->group)));
-    if (!e && rows)
+    if (t->status && t->status != s->status) {
         t->status = GROUP_OPEN;
-    return e;
+        e = db_run(b->conn, b->why,
+                   "UPDATE hang_group SET status = 0, resolved_version = NULL WHERE id = $1",
+                   DB_VALUES(db_int(t->id)));
+    }
+    if (!e && s->noted)
+        e = db_run(b->conn, b->why,
+                   "UPDATE hang_group SET note = CASE WHEN hang_group.note = '' THEN o.note"
+                   " ELSE hang_group.note || $3 || o.note END FROM hang_group o"
+                   " WHERE hang_group.id = $1 AND o.id = $2 AND o.moving < 4"
+                   " AND LENGTH(hang_group.note) < 4000",
+                   DB_VALUES(db_int(t->id), db_int(s->group), db_text("\n")));
+    return e ? e : hand_over(b, s);
 }
 
 static fw_error move(struct batch *b, const struct moving_stack *s, struct target *t,
                      const struct stack_key *key)
 {
-    fw_error e = agree_on_status(b, s, t);
+    fw_error e = join(b, s, t);
     e = e ? e : set_row(b, s, t->id, key);
     e = e ? e
           : db_run(b->conn, b->why,

@@ -7,12 +7,14 @@ extern const struct http_routes routes_calls;
 extern const struct http_routes routes_calls_allow;
 extern const struct http_routes routes_download;
 extern const struct http_routes routes_flame;
+extern const struct http_routes routes_group_actions; /* api_group_actions.c */
 extern const struct http_routes routes_groups_read;
 extern const struct http_routes routes_import; /* import.c */
 extern const struct http_routes routes_intake; /* intake_http.c */
 extern const struct http_routes routes_overview;
 extern const struct http_routes routes_report;
 extern const struct http_routes routes_reports_read;
+extern const struct http_routes routes_rules; /* api_rules.c */
 extern const struct http_routes routes_server; /* api_server.c */
 extern const struct http_routes routes_symbol_paths;
 extern const struct http_routes routes_symbolicate; /* api_symbolicate.c */
@@ -26,12 +28,14 @@ static const struct http_routes *const tables[] = {
     &routes_calls_allow,
     &routes_download,
     &routes_flame,
+    &routes_group_actions,
     &routes_groups_read,
     &routes_import,
     &routes_intake,
     &routes_overview,
     &routes_report,
     &routes_reports_read,
+    &routes_rules,
     &routes_server,
     &routes_symbol_paths,
     &routes_symbolicate,
