@@ -35,7 +35,7 @@ static const struct command commands[] = {
      inspect_usage},
     {"demangle", "[NAME...]", "mangled names, or those in standard input, to readable ones",
      demangle_main, demangle_usage},
-    {"push", "PATH... --to URL", "send reports to a collector", push_main, push_usage},
+    {"push", "PATH... --to URL", "send reports and debug files to a collector", push_main, push_usage},
     {"serve", "", "the collector: takes reports, groups hangs, shows them", serve_main,
      serve_usage},
     {"help", "[COMMAND]", "what a command does and takes", help_main, NULL},

@@ -20,14 +20,8 @@ foreach(name IN ITEMS db db_threads db_schema)
     python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
   set_tests_properties(${name}_postgres PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
-# The programs of the tests of tail calls.
-fw_collector_test(collector_symbols collector/symbols_test.c collector/store_map.c)
-set(fw_symbol_programs ${fw_tail_strings} ${fw_unit_strings})
-list(JOIN fw_symbol_programs "," fw_symbol_programs)
-target_compile_definitions(test_collector_symbols PRIVATE "SYMBOL_PROGRAMS=${fw_symbol_programs}")
-add_dependencies(test_collector_symbols program_tail_calls program_tail_units)
-set_tests_properties(collector_symbols PROPERTIES LABELS concurrency)
-fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
+
+include(collector/symbols.cmake)
 
 # Made-up reports, and who sends them to a server: for tests and the bench.
 add_library(collector_reports STATIC collector/reports.c)
@@ -61,6 +55,7 @@ foreach(name IN ITEMS intake kill)
   set_tests_properties(collector_${name}_http PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
 include(collector/store.cmake)
+
 # A database as after a month, for the tests and the bench of the API.
 add_executable(collector_fill collector/fill.c)
 target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbols_core framewalk_core m)
