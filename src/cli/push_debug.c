@@ -352,7 +352,6 @@ static enum cli_exit send_all(struct push_debug *d, struct push_http *http)
     struct push_answer answer = {0};
     size_t of = 0, number = 0;
     enum cli_exit code = CLI_OK;
-    bool some = false;
     if (!ask_all(d, http, &answer)) {
         progress_end(d->progress);
         cli_error("%s: %s%s", d->command->url, answer.message, next_step(&answer));
@@ -368,7 +367,6 @@ static enum cli_exit send_all(struct push_debug *d, struct push_http *http)
         if (file->fate != PUSH_WANTED)
             continue;
         send_file(d, http, i, ++number, of, &answer);
-        some |= file->fate == PUSH_SENT;
         if (file->fate == PUSH_FAILED && code == CLI_OK)
             code = exit_for(&answer);
         if (file->fate == PUSH_FAILED && (answer.status == 0 || answer.status == 401 ||
@@ -384,7 +382,10 @@ static enum cli_exit send_all(struct push_debug *d, struct push_http *http)
             code = file->fate == PUSH_USELESS ? CLI_FORMAT : CLI_FAILED;
     }
     progress_end(d->progress);
-    return code != CLI_OK && some ? CLI_INCOMPLETE : code;
+    for (size_t i = 0; i < found->count && code != CLI_OK; i++)
+        if (found->files[i].fate == PUSH_SENT)
+            code = CLI_INCOMPLETE;
+    return code;
 }
 
 enum cli_exit push_debug_send(struct push_debug *d)

@@ -77,7 +77,7 @@ class Push(unittest.TestCase):
         stripped, debug = split_elf(other)
         os.remove(other)
         os.symlink(whole, tree + "/link")
-        shutil.copy(whole, tree + "/bin/deep/copy")
+        shutil.copy(whole, tree + "/copy")
         bare = compile_elf(tree, "bare", 103)
         subprocess.run(["strip", "--strip-all", bare], check=True)
         noid = compile_elf(tree, "noid", 104, "-Wl,--build-id=none")
@@ -179,8 +179,11 @@ class Push(unittest.TestCase):
             received = os.path.getsize(parts[0]) if parts else 0
         push.send_signal(signal.SIGKILL)
         push.wait()
+        self.assertGreater(received, 0)
+        begun = {os.path.basename(os.path.dirname(part)) for part in parts}
         found = self.result("--wait", path)
         self.assertEqual(found[path]["state"], "sent", found)
+        self.assertIn(found[path]["upload"], begun)  # not sent anew
         self.assertEqual(self.states(build_id(path)), [("executable", "mapped")])
 
     def test_a_killed_server_is_waited_for(self):
