@@ -39,39 +39,27 @@ struct job {
 
 /* ---- asking ---- */
 
-/* `IMAGE 0xADDR` in a list is an address as the image is linked, like those of disassemblies. */
-static bool is_linked(const struct report *r, const struct report_frame *frame)
-{
-    return r->kind == REPORT_LIST && frame->has_address && !frame->has_offset;
-}
-
-static bool is_placed(const struct report *r, const struct report_frame *frame)
-{
-    return frame->image != REPORT_NONE && (frame->has_offset || is_linked(r, frame));
-}
-
-static struct fw_stack_address question_of(const struct job *job, const struct report_frame *frame)
+static struct fw_stack_address question_of(const struct job *job, uint32_t frame)
 {
     struct fw_stack_address entry = {0};
-    if (!is_placed(job->report, frame))
+    uint64_t offset;
+    uint8_t space;
+    if (!report_frame_place(job->report, frame, &offset, &space))
         return entry;
-    entry.source = job->images[frame->image].file.source;
-    if (is_linked(job->report, frame)) {
-        entry.address = (struct fw_address){frame->address, FW_ADDRESS_LINK};
-        return entry;
-    }
-    entry.address.value = frame->offset;
-    entry.address.space = frame->space == REPORT_LINKED ? FW_ADDRESS_LINK : FW_ADDRESS_IMAGE;
-    if (frame->kind == REPORT_RETURN)
+    const struct report_frame *f = &job->report->frames[frame];
+    entry.source = job->images[f->image].file.source;
+    entry.address.value = offset;
+    entry.address.space = space == REPORT_LINKED ? FW_ADDRESS_LINK : FW_ADDRESS_IMAGE;
+    if (f->kind == REPORT_RETURN)
         entry.address.space |= FW_ADDRESS_RETURN;
     return entry;
 }
 
-/* Frames of a tree are no stack: each stands alone. */
-static bool ends_stack(const struct report *r, size_t frame)
+static bool is_placed(const struct report *r, uint32_t frame)
 {
-    return frame + 1 == r->frame_count || r->frames[frame + 1].thread != r->frames[frame].thread ||
-           r->threads[r->frames[frame].thread].order != REPORT_STACK;
+    uint64_t offset;
+    uint8_t space;
+    return report_frame_place(r, frame, &offset, &space);
 }
 
 static bool list_frames(struct job *job)
@@ -82,10 +70,10 @@ static bool list_frames(struct job *job)
     job->stack = calloc(2 * r->frame_count + 1, sizeof *job->stack);
     job->place_of = calloc(r->frame_count + 1, sizeof *job->place_of);
     job->stack_count = 0;
-    for (size_t i = 0; job->stack && job->place_of && i < r->frame_count; i++) {
+    for (uint32_t i = 0; job->stack && job->place_of && i < r->frame_count; i++) {
         job->place_of[i] = job->stack_count;
-        job->stack[job->stack_count++] = question_of(job, &r->frames[i]);
-        if (ends_stack(r, i))
+        job->stack[job->stack_count++] = question_of(job, i);
+        if (report_ends_stack(r, i))
             job->stack_count++;
     }
     return job->stack && job->place_of;
@@ -100,9 +88,9 @@ static bool drop_broken(struct job *job)
     for (size_t i = 0; addresses && i < r->image_count; i++) {
         struct image_state *image = &job->images[i];
         size_t count = 0;
-        for (size_t k = 0; image->file.source && k < r->frame_count; k++)
-            if (r->frames[k].image == i && is_placed(r, &r->frames[k]))
-                addresses[count++] = question_of(job, &r->frames[k]).address;
+        for (uint32_t k = 0; image->file.source && k < r->frame_count; k++)
+            if (r->frames[k].image == i && is_placed(r, k))
+                addresses[count++] = question_of(job, k).address;
         struct fw_symbols *symbols;
         struct fw_failure why = {0};
         if (!image->file.source ||
@@ -138,15 +126,11 @@ static const struct fw_resolved *answer_of(const struct job *job, uint32_t frame
     return &job->symbols->items[job->place_of[frame]];
 }
 
-/* Apple's own formats name files without their folders. */
 static bool wants_short_files(const struct job *job)
 {
-    enum report_kind kind = job->report->kind;
-    bool apple = kind == REPORT_IPS || kind == REPORT_CRASH || kind == REPORT_STACKSHOT ||
-                 kind == REPORT_SAMPLE || kind == REPORT_SPINDUMP || kind == REPORT_METRICKIT ||
-                 kind == REPORT_METER;
     bool text = job->options->form == FORM_TEXT || job->options->form == FORM_CRASH;
-    return job->options->basenames || (apple && text && !job->options->full_paths);
+    return job->options->basenames ||
+           (report_is_apple(job->report) && text && !job->options->full_paths);
 }
 
 static bool add_name(struct job *job, const struct fw_symbol_frame *f, size_t *count)
@@ -173,15 +157,14 @@ static bool add_name(struct job *job, const struct fw_symbol_frame *f, size_t *c
     return true;
 }
 
-/* Without debug information the report's own name is as good as ours: whoever wrote it had the
- * whole symbol table. */
-static bool is_worth(const struct report_frame *frame, const struct fw_resolved *answer)
+static bool is_worth(const struct job *job, uint32_t frame)
 {
+    const struct fw_resolved *answer = answer_of(job, frame);
     size_t own = answer->frame_count;
     while (own > 0 && answer->frames[own - 1].flags & FW_SYMBOL_TAIL_CALL)
         own--;
     const struct fw_symbol_frame *outer = own ? &answer->frames[own - 1] : NULL;
-    return outer && outer->function && (frame->name_count == 0 || outer->file);
+    return outer && report_wants_name(job->report, frame, outer->function, outer->file);
 }
 
 static size_t resolve(void *context, const struct report *r, uint32_t number,
@@ -189,12 +172,11 @@ static size_t resolve(void *context, const struct report *r, uint32_t number,
 {
     struct job *job = context;
     const struct fw_resolved *answer = answer_of(job, number);
-    const struct report_frame *frame = &r->frames[number];
     bool inlines = job->options->inlines;
     size_t count = 0;
-    if (!is_worth(frame, answer))
+    if (!is_worth(job, number))
         return 0;
-    if (number > 0 && inlines && !ends_stack(r, number - 1)) {
+    if (number > 0 && inlines && !report_ends_stack(r, number - 1)) {
         const struct fw_resolved *callee = answer_of(job, number - 1);
         for (size_t i = 0; i < callee->frame_count; i++)
             if (callee->frames[i].flags & FW_SYMBOL_TAIL_CALL)
@@ -281,7 +263,7 @@ static void count_unnamed(struct job *job)
     for (uint32_t i = 0; i < r->frame_count; i++) {
         const struct report_frame *frame = &r->frames[i];
         const struct fw_resolved *answer = answer_of(job, i);
-        if (frame->image != REPORT_NONE && frame->name_count == 0 && !is_worth(frame, answer))
+        if (frame->image != REPORT_NONE && frame->name_count == 0 && !is_worth(job, i))
             job->images[frame->image].unnamed++;
         for (size_t k = 0; k < answer->frame_count; k++)
             job->ambiguous += (answer->frames[k].flags & FW_SYMBOL_AMBIGUOUS_TAIL) != 0;
@@ -380,8 +362,8 @@ static bool find_images(struct job *job, struct fw_symbolicator *symbolicator)
 {
     const struct report *r = job->report;
     job->images = calloc(r->image_count + 1, sizeof *job->images);
-    for (size_t i = 0; job->images && i < r->frame_count; i++)
-        if (is_placed(r, &r->frames[i]))
+    for (uint32_t i = 0; job->images && i < r->frame_count; i++)
+        if (is_placed(r, i))
             job->images[r->frames[i].image].used = true;
     for (size_t i = 0; job->images && i < r->image_count; i++)
         if (job->images[i].used)

@@ -2,9 +2,9 @@
  * The blob store: bytes under a key, written once, read often. Files below a folder, or an
  * S3-compatible object store.
  *
- * Keys are made by us, of [a-z0-9._/-], relative, without "." and ".." parts; anything else is
- * refused. A blob appears whole or not at all, and is durable when put returns. Putting the same
- * key again replaces it. Thread-safe.
+ * Keys are made by us, of [a-z0-9._/-], relative, no part empty or beginning with a dot; anything
+ * else is refused with FW_ERR_ARGUMENT. A blob appears whole or not at all, and is durable when put
+ * returns. Putting the same key again replaces it. Thread-safe.
  *
  *     packs/YYYYMMDD/ID.pack              bodies of reports (docs/collector.md)
  *     symbols/ID[0:2]/ID[2:]/KIND-SHA256  debug files as they came, KIND executable or debuginfo
@@ -30,10 +30,12 @@ fw_error blobs_open(const char *url, const char *cache, uint64_t cache_bytes, st
 void blobs_close(struct blobs *blobs); /* NULL is fine */
 
 fw_error blobs_put(struct blobs *blobs, const char *key, struct span bytes, struct fw_failure *why);
-/* Takes the file over when it can be renamed, else copies it; `path` is gone afterwards. */
+/* Takes the file over when it can be renamed, else copies it; `path` is gone afterwards, but still
+ * there after a failure. */
 fw_error blobs_put_file(struct blobs *blobs, const char *key, const char *path,
                         struct fw_failure *why);
-/* `size` bytes from `offset` (0: all the rest) into malloc'ed memory. */
+/* `size` bytes from `offset` (0: all the rest) into malloc'ed memory. FW_ERR_TRUNCATED: the blob
+ * has fewer. */
 fw_error blobs_get(struct blobs *blobs, const char *key, uint64_t offset, uint64_t size,
                    uint8_t **bytes, size_t *got, struct fw_failure *why);
 /* A file of this machine with the blob's contents, open for reading and there to be mapped. The

@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 
+struct access_store;
 struct blobs;
 struct db;
 struct http_server;
@@ -55,6 +56,7 @@ struct collector { /* everything that lives as long as the process; each member 
     struct jobs *jobs;
     struct metrics *metrics;
     struct rate_limits *limits;
+    struct access_store *access;
     struct http_server *http;
 };
 

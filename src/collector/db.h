@@ -4,16 +4,30 @@
  * SQL is written once, in what both understand: parameters $1, $2...; INSERT ... ON CONFLICT,
  * RETURNING; GREATEST and LEAST (SQLite gets them from us); "FOR UPDATE SKIP LOCKED" (dropped for
  * SQLite, whose one writer needs no such thing). Integers are 64 bits, texts UTF-8 without NUL
- * (a text with one is refused: FW_ERR_ARGUMENT), booleans are 0 and 1, times milliseconds since
- * 1970. In the schema {ID} stands for a primary key that numbers itself, {BLOB} for bytes.
- * Statements are string literals: they are prepared once per connection and found by their address.
+ * (others are refused: FW_ERR_ARGUMENT), booleans are 0 and 1, times milliseconds since 1970. In
+ * the schema {ID} stands for a primary key that numbers itself, {BLOB} for bytes; INTEGER is 64
+ * bits and TEXT sorted by its bytes in both. Statements are prepared once per connection and found
+ * by their text.
+ *
+ * Where the two differ, so that a statement runs in one and not in the other: PostgreSQL finds out
+ * the type of a value from its place, and "$1 IS NULL" tells none: CAST($1 AS BIGINT). Conditions
+ * are conditions ("x <> 0", not "x"). NULLs sort first here and last there: NULLS FIRST. LIKE heeds
+ * case in both. SUM of no rows is NULL. A value comes out by the function of its own type.
  *
  * A connection belongs to the thread that took it until it gives it back. SQLite has one connection
  * that writes (who takes it waits for its turn) and several that read; with PostgreSQL all do both.
  *
+ * A connection that waits for its turn waits 15 s, a statement for another's lock 10 s, and takes
+ * 60 s at most: then FW_ERR_TIMEOUT. A thread takes one connection at a time: with two it may wait
+ * for itself.
+ *
  * A lost server: the call that notices returns FW_ERR_VANISHED and the connection is of no more
- * use; it is opened anew at the next db_take. Transactions that conflicted with another's
- * (deadlock, serialization, SQLite busy) return FW_ERR_TIMEOUT: roll back and begin again.
+ * use; it is opened anew at the next db_take. Of a db_commit: it may or may not have happened.
+ * Transactions that conflicted with another's (deadlock, serialization, SQLite busy) return
+ * FW_ERR_TIMEOUT: roll back and begin again. Other errors: FW_ERR_ARGUMENT (a constraint, a value
+ * that cannot be), FW_ERR_FULL, FW_ERR_PERMISSION, FW_ERR_UNSUPPORTED (SQL that is not understood),
+ * FW_ERR_CORRUPT, FW_ERR_MEMORY, FW_ERR_SYSTEM. Once something failed in a transaction, every call
+ * fails so until db_rollback.
  */
 #ifndef COLLECTOR_DB_H
 #define COLLECTOR_DB_H

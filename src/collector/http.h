@@ -35,7 +35,10 @@ struct http_request {
 
 const char *http_header(const struct http_request *r, const char *name); /* NULL: none */
 const char *http_query(const struct http_request *r, const char *name);  /* unescaped; or NULL */
-const char *http_part(const struct http_request *r, const char *name);   /* {name} of the pattern */
+/* The query's parameter number `index`; false past the last. */
+bool http_query_each(const struct http_request *r, size_t index, const char **name,
+                     const char **value);
+const char *http_part(const struct http_request *r, const char *name); /* {name} of the pattern */
 /* A number of the query in [low, high], `otherwise` when it is not there. False, and 400 replied,
  * when it is something else. */
 bool http_query_number(struct http_request *r, const char *name, int64_t low, int64_t high,
@@ -50,6 +53,9 @@ void http_reply_bytes(struct http_request *r, int status, const char *type, void
                       size_t size);
 /* Sends a file, ranges and HEAD included; the descriptor is taken over. */
 void http_reply_file(struct http_request *r, const char *type, int fd);
+/* The same for `size` bytes of the file from `offset`: they are all that there is. */
+void http_reply_part(struct http_request *r, const char *type, int fd, uint64_t offset,
+                     uint64_t size);
 /* {"error": ...}; `format` says what is wrong and what to do. */
 void http_reply_error(struct http_request *r, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -69,7 +75,8 @@ enum http_route_flags {
         2, /* Content-Encoding: gzip and zstd are unpacked, `body_limit` counts what comes out */
     HTTP_CROSS =
         4, /* pages of other origins may read it (symbol paths: Access-Control-Allow-Origin: *) */
-    HTTP_NO_LIMIT = 8, /* not counted by the rate limit (healthz, the page's files) */
+    HTTP_NO_LIMIT = 8,  /* not counted by the rate limit (healthz, the page's files) */
+    HTTP_FALLBACK = 16, /* only paths that no other route has, of whatever method */
 };
 
 struct http_route {

@@ -13,16 +13,24 @@
 #include "base/reader.h"
 #include "collector/collector.h"
 
-enum { INTAKE_BATCH = 500, INTAKE_WAIT_MS = 10 };
+enum {
+    INTAKE_BATCH = 500,
+    INTAKE_WAIT_MS = 10,
+    INTAKE_QUEUE_BYTES = 64 << 20,   /* packed bodies that wait for their commit */
+    INTAKE_REPORT_BYTES = 2 << 20,   /* of one report of ours, unpacked */
+    INTAKE_FOREIGN_BYTES = 20 << 20, /* of another tool's */
+    INTAKE_REQUEST_BYTES = 21 << 20, /* of one request, unpacked */
+};
 
 enum intake_verdict { INTAKE_ACCEPTED, INTAKE_DUPLICATE, INTAKE_REFUSED, INTAKE_RETRY };
 
 struct intake_item {
     int64_t project;
     uint8_t id[16];
-    struct span body; /* as it was sent, unpacked; valid until `told` is called */
-    enum intake_verdict verdict;
-    char reason[128];
+    struct span body;            /* as it was sent, unpacked; valid until `told` is called */
+    enum intake_verdict verdict; /* INTAKE_ACCEPTED before: it is to be stored; others stay */
+    bool full;                   /* INTAKE_RETRY because there is no room on the server */
+    char reason[128];            /* printable ASCII */
 };
 
 struct intake;
@@ -30,11 +38,14 @@ fw_error intake_start(struct collector *c, unsigned workers, struct intake **int
                       struct fw_failure *why);
 /* Commits what was added, processes no more, frees. */
 void intake_stop(struct intake *intake);
-/* Calls `told` from another thread once all items have a verdict. False: the queue is full
- * (503), nothing was taken. */
+/* Packs the bodies on the caller's thread, and calls `told` from another one once all items have a
+ * verdict. False: the queue is full (503), nothing was taken. */
 bool intake_add(struct intake *intake, struct intake_item *items, size_t count,
                 void (*told)(void *context), void *context);
-/* For /metrics and tests: reports accepted and not processed yet. */
+/* For /metrics and tests: reports accepted and not processed yet; UINT64_MAX when the database does
+ * not answer. */
 uint64_t intake_waiting(struct intake *intake);
+/* What hashes of installations and devices are made with (install.h). */
+const char *intake_salt(const struct intake *intake);
 
 #endif

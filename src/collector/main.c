@@ -1,10 +1,15 @@
 /* framewalk-collector: the server behind `framewalk serve`. */
-#include "collector/collector.h"
+#include "collector/serve_options.h"
+#include "collector/server.h"
 
-#include <stdio.h>
+enum { EXIT_USAGE = 2 };
 
-int main(void)
+int main(int argc, char **argv)
 {
-    fputs("framewalk-collector: nothing to serve yet\n", stderr);
-    return 1;
+    struct collector_options options;
+    switch (serve_options_parse(argc, argv, &options)) {
+    case SERVE_RUN: return server_run(&options);
+    case SERVE_NEW_TOKEN: return server_new_token(&options);
+    default: return EXIT_USAGE;
+    }
 }

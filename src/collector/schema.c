@@ -21,13 +21,16 @@ static const char tables[] =
     "CREATE TABLE audit (id {ID}, at_ms INTEGER NOT NULL, who INTEGER, label TEXT NOT NULL,"
     " action TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL);\n"
 
-    /* Acknowledged, not processed yet. body: zstd. state: 0 waiting, 1 failed (kept for people to
-     * look at; error says why). lease_ms: a worker has it until then. */
+    /* Acknowledged, and not in a pack yet. state: 0 waiting, 1 failed (kept for people to look at;
+     * error says why), 2 processed (in `report`), the body waits for its pack. size: of the body as
+     * it was sent; packed: of inbox_body.body. lease_ms: a worker has it until then. */
     "CREATE TABLE inbox (seq {ID}, project INTEGER NOT NULL, report_id {BLOB} NOT NULL,"
-    " received_ms INTEGER NOT NULL, body {BLOB} NOT NULL, size INTEGER NOT NULL,"
+    " received_ms INTEGER NOT NULL, size INTEGER NOT NULL, packed INTEGER NOT NULL,"
     " state INTEGER NOT NULL DEFAULT 0, lease_ms INTEGER NOT NULL DEFAULT 0,"
     " attempts INTEGER NOT NULL DEFAULT 0, error TEXT);\n"
     "CREATE INDEX inbox_waiting ON inbox (state, seq);\n"
+    /* Apart, so that what happens to a row of `inbox` does not write its body again. body: zstd. */
+    "CREATE TABLE inbox_body (seq INTEGER PRIMARY KEY, body {BLOB} NOT NULL);\n"
     /* Every id that was ever accepted and must be known: at least 90 days. The one place that makes
      * a report exist once. */
     "CREATE TABLE seen (project INTEGER NOT NULL, report_id {BLOB} NOT NULL,"
@@ -50,21 +53,25 @@ static const char tables[] =
     "CREATE TABLE term (id {ID}, kind INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (kind, text));\n"
 
     /* A distinct stack of a project. hash: of its frames. frames: stack_code.h. group_id: of stacks
-     * that reports are grouped by; NULL: of others. named: keys were made with names of all its app
-     * images; 0: a debug file may change the key. */
+     * that reports are grouped by; NULL: of others. named: keys were made with names of all its
+     * images; 0: a debug file may change the key. main_image: the executable of the first report
+     * that was grouped by it. pinned: somebody put it into its group by hand, where it stays. */
     "CREATE TABLE stack (id {ID}, project INTEGER NOT NULL, hash {BLOB} NOT NULL,"
-    " frames {BLOB} NOT NULL, group_id INTEGER, rules INTEGER NOT NULL DEFAULT 0,"
-    " named INTEGER NOT NULL DEFAULT 0, last_ms INTEGER NOT NULL, UNIQUE (project, hash));\n"
+    " frames {BLOB} NOT NULL, main_image INTEGER, group_id INTEGER, rules INTEGER NOT NULL DEFAULT "
+    "0,"
+    " named INTEGER NOT NULL DEFAULT 0, pinned INTEGER NOT NULL DEFAULT 0,"
+    " last_ms INTEGER NOT NULL, UNIQUE (project, hash));\n"
     "CREATE INDEX stack_group ON stack (group_id);\n"
+    /* Which stacks name an image; of stacks that reports are grouped by alone. */
     "CREATE TABLE stack_image (image INTEGER NOT NULL, stack INTEGER NOT NULL,"
     " PRIMARY KEY (image, stack));\n"
 
     /* status: 0 open, 1 ignored, 2 resolved, 3 merged into `merged_into`. section: enum
-     * group_section. pinned: somebody merged or split by hand, rules leave it alone. */
+     * group_section. pinned: somebody merged or split by hand, rules leave it alone. The long texts
+     * stand last: rows are ranked without reading them. */
     "CREATE TABLE hang_group (id {ID}, project INTEGER NOT NULL, key {BLOB} NOT NULL,"
     " rules INTEGER NOT NULL, section INTEGER NOT NULL, title TEXT NOT NULL, leaf TEXT NOT NULL,"
-    " image TEXT NOT NULL, file TEXT, line INTEGER NOT NULL, search TEXT NOT NULL, why TEXT NOT "
-    "NULL,"
+    " image TEXT NOT NULL, file TEXT, line INTEGER NOT NULL,"
     " sample_stack INTEGER, status INTEGER NOT NULL DEFAULT 0, resolved_version INTEGER,"
     " merged_into INTEGER, pinned INTEGER NOT NULL DEFAULT 0, note TEXT NOT NULL DEFAULT '',"
     " first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL, first_version INTEGER, last_version "
@@ -72,7 +79,8 @@ static const char tables[] =
     " reopened_ms INTEGER, reports INTEGER NOT NULL DEFAULT 0, blocked_ns INTEGER NOT NULL DEFAULT "
     "0,"
     " longest_ns INTEGER NOT NULL DEFAULT 0, killed INTEGER NOT NULL DEFAULT 0,"
-    " installs INTEGER NOT NULL DEFAULT 0, UNIQUE (project, key));\n"
+    " installs INTEGER NOT NULL DEFAULT 0, search TEXT NOT NULL, why TEXT NOT NULL,"
+    " UNIQUE (project, key));\n"
     "CREATE INDEX hang_group_rank ON hang_group (project, status, blocked_ns);\n"
     "CREATE TABLE group_day (group_id INTEGER NOT NULL, day INTEGER NOT NULL, version INTEGER NOT "
     "NULL,"
@@ -95,9 +103,16 @@ static const char tables[] =
     " ending INTEGER NOT NULL, threads INTEGER NOT NULL, frames INTEGER NOT NULL,"
     " complete INTEGER NOT NULL, pack INTEGER, body_offset INTEGER, body_size INTEGER,"
     " UNIQUE (project, report_id));\n"
-    "CREATE INDEX report_group ON report (group_id, received_ms);\n"
+    /* The first three, and report_recent, hold all by which reports are chosen and summed, so that
+     * no row is fetched for that. */
+    "CREATE INDEX report_group ON report (group_id, received_ms, id, duration_ns, version, os,"
+    " device, ending);\n"
+    "CREATE INDEX report_os ON report (project, os, day, group_id, version, device, duration_ns,"
+    " ending);\n"
+    "CREATE INDEX report_device ON report (project, device, day, group_id, version, os,"
+    " duration_ns, ending);\n"
     "CREATE INDEX report_stack ON report (stack);\n"
-    "CREATE INDEX report_recent ON report (project, received_ms);\n"
+    "CREATE INDEX report_recent ON report (project, received_ms, id, version, os, device);\n"
     "CREATE INDEX report_install ON report (install);\n"
     "CREATE INDEX report_pack ON report (pack);\n"
     /* What was seen while a report's thread hung: weights by the stack that the report is grouped
@@ -112,15 +127,24 @@ static const char tables[] =
     "NULL,"
     " sessions INTEGER NOT NULL, observed_ns INTEGER NOT NULL, PRIMARY KEY (project, day, "
     "version));\n"
+    /* The same by operating system and by device (terms of kind 1 and 2). */
+    "CREATE TABLE term_day (project INTEGER NOT NULL, term INTEGER NOT NULL, day INTEGER NOT NULL,"
+    " version INTEGER NOT NULL, reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL,"
+    " killed INTEGER NOT NULL, slow0 INTEGER NOT NULL, slow1 INTEGER NOT NULL,"
+    " slow2 INTEGER NOT NULL, slow3 INTEGER NOT NULL,"
+    " PRIMARY KEY (project, day, term, version));\n"
     /* A process that sent something; observed_ns: how long it is known to have run. */
     "CREATE TABLE session (project INTEGER NOT NULL, session {BLOB} NOT NULL, version INTEGER NOT "
     "NULL,"
     " day INTEGER NOT NULL, observed_ns INTEGER NOT NULL, PRIMARY KEY (project, session));\n"
 
-    /* Who called watched functions. */
+    /* Who called watched functions. caller_image, caller_offset, caller_kind: frame 0 of the stack
+     * (row of `image`, 0: none; the offset there; enum report_frame_kind + 2 * enum report_space),
+     * so that the callers are told apart without reading stacks. */
     "CREATE TABLE call (project INTEGER NOT NULL, api INTEGER NOT NULL, stack INTEGER NOT NULL,"
     " version INTEGER NOT NULL, count INTEGER NOT NULL, first_ms INTEGER NOT NULL,"
-    " last_ms INTEGER NOT NULL, PRIMARY KEY (project, api, stack, version));\n"
+    " last_ms INTEGER NOT NULL, caller_image INTEGER NOT NULL, caller_offset INTEGER NOT NULL,"
+    " caller_kind INTEGER NOT NULL, PRIMARY KEY (project, api, stack, version));\n"
     /* Callers that may: both are patterns with * and ?. */
     "CREATE TABLE call_allow (id {ID}, project INTEGER NOT NULL, api TEXT NOT NULL,"
     " caller TEXT NOT NULL, note TEXT NOT NULL, created_ms INTEGER NOT NULL, created_by TEXT NOT "
@@ -146,11 +170,13 @@ static const char tables[] =
     " result TEXT NOT NULL DEFAULT '[]', created_ms INTEGER NOT NULL, created_by TEXT NOT NULL);\n"
     "CREATE TABLE upload_part (upload TEXT NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL,"
     " blob TEXT NOT NULL, PRIMARY KEY (upload, start));\n"
-    /* state: 0 queued, 1 running, 2 done, 3 failed. */
+    /* state: 0 queued, 1 running, 3 failed (kept for people); done ones are deleted. run_ms: not
+     * before. lost: how often a server ended while it ran the job. */
     "CREATE TABLE job (id {ID}, kind TEXT NOT NULL, subject TEXT NOT NULL, payload TEXT NOT NULL,"
     " state INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, run_ms INTEGER NOT NULL,"
     " lease_ms INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',"
-    " done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL DEFAULT 0,"
+    " lost INTEGER NOT NULL DEFAULT 0, done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL "
+    "DEFAULT 0,"
     " message TEXT NOT NULL DEFAULT '', created_ms INTEGER NOT NULL, changed_ms INTEGER NOT "
     "NULL);\n"
     "CREATE UNIQUE INDEX job_queued ON job (kind, subject) WHERE state = 0;\n"

@@ -6,8 +6,8 @@
  *
  * kind: enum report_frame_kind; space: enum report_space; image 0: none, the offset is an address.
  * The hash is the first 16 bytes of the SHA-256 of: for each frame the image's id_key (its size as
- * uleb before), kind and space as one byte, the offset as 8 bytes; so it is the same on every
- * server and in every database.
+ * uleb before), kind and space as one byte, the offset as 8 bytes (little-endian); so it is the
+ * same on every server and in every database.
  */
 #ifndef COLLECTOR_STACK_CODE_H
 #define COLLECTOR_STACK_CODE_H
@@ -27,7 +27,8 @@ size_t stack_encode(const struct stack_frame *frames, size_t count, uint8_t *out
 /* FW_ERR_CORRUPT; FW_ERR_FULL when there are more than `capacity`. */
 fw_error stack_decode(struct span code, struct stack_frame *frames, size_t capacity, size_t *count);
 
-void stack_hash(const struct stack_frame *frames, const struct span *id_keys, size_t count,
-                uint8_t hash[16]);
+/* id_keys: of each frame's image; empty when it has none. FW_ERR_MEMORY. */
+fw_error stack_hash(const struct stack_frame *frames, const struct span *id_keys, size_t count,
+                    uint8_t hash[16]);
 
 #endif

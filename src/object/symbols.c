@@ -63,7 +63,7 @@ bool symbols_takes(const struct object_symbol *symbol)
     return (function || label) && symbol->name[0] && !(label && symbol->name[0] == '.');
 }
 
-void symbols_take(struct symbols_builder *b, const struct object_symbol *symbol, uint64_t limit)
+void symbols_take_one(struct symbols_builder *b, const struct object_symbol *symbol, uint64_t limit)
 {
     bool label = symbol->type == SYMBOL_NOTYPE;
     bool local = symbol->binding == SYMBOL_LOCAL;

@@ -4,7 +4,7 @@
  * address and where each ends is decided here, once for all.
  *
  *     struct symbols_builder b = {0};
- *     symbols_take(&b, &symbol, limit); ...
+ *     symbols_take_one(&b, &symbol, limit); ...
  *     struct symbols *symbols = symbols_finish(&b, &bounds);
  */
 #ifndef OBJECT_SYMBOLS_BUILDER_H
@@ -29,8 +29,8 @@ struct symbols_builder {
 bool symbols_takes(const struct object_symbol *symbol);
 /* Takes such a symbol; `limit` is the end of the section or segment of code that it stands in. The
  * name has to outlive the index. */
-void symbols_take(struct symbols_builder *builder, const struct object_symbol *symbol,
-                  uint64_t limit);
+void symbols_take_one(struct symbols_builder *builder, const struct object_symbol *symbol,
+                      uint64_t limit);
 /* A stub at [lo, hi) that leads to the function `name`. `builder` is a struct symbols_builder. */
 void symbols_take_stub(void *builder, uint64_t lo, uint64_t hi, uint64_t limit, const char *name);
 /* The finished index; NULL when memory ran out. What the builder owned is gone. */

@@ -71,7 +71,7 @@ static void take_symbol(struct building *b, const struct macho_symbol *s)
         b->builder.full_tables = 1;
     else
         b->exported++;
-    symbols_take(&b->builder, &symbol, home->vaddr + home->size);
+    symbols_take_one(&b->builder, &symbol, home->vaddr + home->size);
 }
 
 static void take_stubs(struct building *b)
@@ -135,7 +135,7 @@ static bool take_export(void *context, const struct export_symbol *s)
         .stub = home->kind.stubs,
     };
     if (symbols_takes(&symbol))
-        symbols_take(&b->builder, &symbol, home->vaddr + home->size);
+        symbols_take_one(&b->builder, &symbol, home->vaddr + home->size);
     return !b->builder.failed;
 }
 

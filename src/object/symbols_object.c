@@ -28,7 +28,7 @@ static bool take_symbol(void *context, const struct object_symbol *symbol)
     struct reading *r = context;
     uint64_t limit = symbols_takes(symbol) ? code_limit(r->object, symbol) : 0;
     if (limit)
-        symbols_take(&r->builder, symbol, limit);
+        symbols_take_one(&r->builder, symbol, limit);
     return !r->builder.failed;
 }
 

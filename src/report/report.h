@@ -243,6 +243,19 @@ fw_error report_read(struct span text, struct report **report, struct fw_failure
 void report_free(struct report *report);
 enum { REPORT_MAX_FRAMES = 1 << 26 };
 
+/* Where a frame lies in its image: what to look up, as its `kind` says (*space: enum report_space).
+ * False: nowhere that could be looked up. */
+bool report_frame_place(const struct report *report, uint32_t frame, uint64_t *offset,
+                        uint8_t *space);
+/* Whether the next frame is no caller of this one: another stack, or a tree. */
+bool report_ends_stack(const struct report *report, uint32_t frame);
+/* Whether a name found is better than the report's own: without debug information that one is as
+ * good, since whoever wrote it had the whole symbol table. `file` of the found one, or NULL. */
+bool report_wants_name(const struct report *report, uint32_t frame, const char *function,
+                       const char *file);
+/* One of Apple's own formats: their texts name files without folders. */
+bool report_is_apple(const struct report *report);
+
 /*
  * The functions at a frame, innermost first: points *names at them, which stay valid until the next
  * call, and returns how many. 0: nothing is known, and the frame stays as it is. The last one is

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "framewalk/symbolicate.h"
-#include "symmap/symmap.h"
+#include "symbolicate/tail.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -68,24 +68,6 @@ struct symmap *cache_open(const struct fw_source *source, const char *path);
  * no error: the next run converts again. */
 void cache_keep(const struct fw_symbolicator *symbolicator, const char *path, const void *bytes,
                 size_t size);
-
-/* tail.c: what lies between a frame and the one that called it. */
-enum { TAIL_CHAIN_MAX = 32 };
-struct tail_step {
-    uint32_t function;
-    uint64_t offset; /* of the jump; UINT64_MAX: several places are possible */
-};
-enum tail_result {
-    TAIL_NONE = 0,
-    TAIL_CHAIN,
-    TAIL_AMBIGUOUS,
-    TAIL_ELSEWHERE, /* the map holds too little to tell: a whole one is needed */
-    TAIL_NO_MEMORY
-};
-/* The functions that must have run between the call that returns to `return_offset` and `callee`,
- * innermost first. `partial`: the map was built of some units only. */
-enum tail_result tail_chain(const struct symmap *map, bool partial, uint64_t return_offset,
-                            uint32_t callee, struct tail_step steps[TAIL_CHAIN_MAX], size_t *count);
 
 /* names.c: texts of a map, copied into `arena` once however often they are asked for. False or NULL
  * when memory ran out. */

@@ -13,7 +13,7 @@
  * circle lies on the way. Otherwise the answer is TAIL_AMBIGUOUS: nothing is invented. See DWARF 5
  * sections 3.4 and 2.17 and gdb's manual, "Tail Call Frames".
  */
-#include "symbolicate/internal.h"
+#include "symbolicate/tail.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,212 @@
+/*
+ * The flame graph of a group: what its reports' threads did while they hung, weighted by time.
+ *
+ * Weights are kept by the stack that reports are grouped by, so a group's are those of its key
+ * stacks: of the FLAME_KEYS that were seen last, and of theirs the FLAME_STACKS heaviest. What that
+ * leaves out is in "coverage".
+ */
+#include "base/array.h"
+#include "collector/api_flame_cache.h"
+#include "collector/api_frames.h"
+#include "collector/flame_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLAME_KEYS = 5000, FLAME_STACKS = 5000, FLAME_NAMES = 4096 };
+
+struct weighed { /* a stack of the group; its code is at `start` of the codes */
+    size_t start, size;
+    int64_t weight;
+};
+
+struct flame {
+    struct api_view *v;
+    struct api_frames *frames;
+    struct flame_tree *tree;
+    struct weighed *stacks;
+    size_t stack_count;
+    struct report_bytes codes;
+    int64_t of; /* stacks in all, up to where counting ends */
+    /* Labels of places: place->label is where in `labels` its names begin. */
+    uint32_t *labels;
+    size_t label_count, label_capacity;
+};
+
+static void no_memory(struct flame *f)
+{
+    api_fail(f->v, FW_ERR_MEMORY, "out of memory");
+}
+
+/* --- what to merge --- */
+
+static void read_stacks(struct flame *f, int64_t group)
+{
+    struct api_view *v = f->v;
+    f->stacks = calloc(FLAME_STACKS, sizeof *f->stacks);
+    if (!f->stacks) {
+        no_memory(f);
+        return;
+    }
+    struct db_rows *rows = api_query(
+        v,
+        "WITH keys AS MATERIALIZED (SELECT id FROM stack WHERE group_id = $1 AND project = $2"
+        " ORDER BY last_ms DESC LIMIT $3), sums AS MATERIALIZED (SELECT f.stack AS stack,"
+        " " API_SUM(
+            "f.weight_ns") " AS weight FROM keys JOIN flame f ON f.key_stack = keys.id"
+                           " GROUP BY f.stack) SELECT s.frames, sums.weight, (SELECT COUNT(*) FROM "
+                           "sums)"
+                           " FROM (SELECT stack, weight FROM sums ORDER BY weight DESC, stack "
+                           "LIMIT $4) sums"
+                           " JOIN stack s ON s.id = sums.stack ORDER BY sums.weight DESC, s.id",
+        DB_VALUES(db_int(group), db_int(v->project), db_int(FLAME_KEYS), db_int(FLAME_STACKS)));
+    while (f->stack_count < FLAME_STACKS && api_next(v, rows)) {
+        struct span code = db_get_bytes(rows, 0);
+        f->stacks[f->stack_count++] = (struct weighed){
+            .start = f->codes.size, .size = code.size, .weight = db_get_int(rows, 1)};
+        out_bytes(&f->codes, code.data, code.size);
+        f->of = db_get_int(rows, 2);
+    }
+    api_done(v, rows);
+    if (f->codes.failed)
+        no_memory(f);
+}
+
+/* --- labels --- */
+
+static uint32_t label_of(struct flame *f, const struct api_place *place, uint32_t index)
+{
+    const struct report_name *name = place->found.count ? &place->found.names[index] : NULL;
+    const struct api_image *image = place->image;
+    char unnamed[32];
+    struct flame_label label = {
+        .name = name ? name->function : NULL,
+        .image = image && *image->name ? image->name : NULL,
+        .file = name ? name->file : NULL,
+        .line = name ? name->line : 0,
+        .app = image && image->own,
+        .inlined = name && (name->flags & REPORT_INLINED),
+        .tail_call = name && (name->flags & REPORT_TAIL_CALL),
+    };
+    if (!label.name) {
+        api_frame_offset(unnamed, place->frame.offset);
+        label.name = api_frames_keep(f->frames, unnamed);
+    }
+    return flame_label(f->tree, &label);
+}
+
+/* The labels of a place, innermost first, made at its first use. */
+static const uint32_t *labels_of(struct flame *f, struct api_place *place, uint32_t count)
+{
+    if (place->label)
+        return &f->labels[place->label];
+    if (!f->label_count)
+        f->label_count = 1; /* 0 says that a place has none yet */
+    if (!array_reserve(&f->labels, &f->label_capacity, f->label_count + count, sizeof *f->labels)) {
+        no_memory(f);
+        return NULL;
+    }
+    place->label = (uint32_t)f->label_count;
+    for (uint32_t i = 0; i < count; i++)
+        if (!(f->labels[f->label_count++] = label_of(f, place, i)))
+            no_memory(f);
+    return &f->labels[place->label];
+}
+
+/* Frames are innermost first, the tree wants the outermost first. */
+static void merge_stack(struct flame *f, const struct weighed *stack)
+{
+    struct api_place *places[API_STACK_MAX];
+    uint32_t path[FLAME_NAMES];
+    size_t size = 0;
+    size_t count = api_frames_read(
+        f->frames, (struct span){(uint8_t *)f->codes.data + stack->start, stack->size}, places);
+    while (count && !f->v->error) {
+        struct api_place *place = places[--count];
+        uint32_t names = place->found.count ? place->found.count : 1;
+        const uint32_t *labels = labels_of(f, place, names);
+        for (uint32_t i = names; labels && i && size < FLAME_NAMES; i--)
+            path[size++] = labels[i - 1];
+    }
+    if (!f->v->error && !flame_add(f->tree, path, size, (uint64_t)stack->weight))
+        no_memory(f);
+}
+
+/* --- the answer --- */
+
+static void write_answer(struct flame *f, int64_t blocked)
+{
+    struct report_bytes *out = &f->v->out;
+    bool truncated = false;
+    int64_t weight = 0;
+    for (size_t i = 0; i < f->stack_count && !f->v->error; i++) {
+        merge_stack(f, &f->stacks[i]);
+        weight += f->stacks[i].weight;
+    }
+    if (f->v->error)
+        return;
+    api_open(out, NULL, '{');
+    api_text(out, "unit", "nanoseconds");
+    out_text(out, ",\"root\":");
+    if (!flame_write(f->tree, out, &truncated))
+        no_memory(f);
+    truncated |= f->of > (int64_t)f->stack_count;
+    api_bool(out, "truncated", truncated);
+    api_open(out, "coverage", '{');
+    api_int(out, "stacks", (int64_t)f->stack_count);
+    api_int(out, "of", f->of);
+    api_real(out, "blocked_share", blocked > weight ? (double)weight / (double)blocked : 1.0);
+    api_shut(out, '}');
+    api_shut(out, '}');
+}
+
+static void make_flame(struct api_view *v, int64_t group, int64_t blocked)
+{
+    struct flame f = {.v = v, .frames = api_frames_new(v), .tree = flame_tree_new()};
+    if (!f.tree)
+        no_memory(&f);
+    if (!v->error)
+        read_stacks(&f, group);
+    if (!v->error)
+        write_answer(&f, blocked);
+    api_frames_free(f.frames);
+    flame_tree_free(f.tree);
+    report_bytes_free(&f.codes);
+    free(f.stacks);
+    free(f.labels);
+}
+
+static void get_flame(struct http_request *r)
+{
+    struct api_view v;
+    int64_t group, blocked = -1, generation;
+    if (!api_begin(&v, r, 0, NULL) || !api_id(&v, "id", "group", &group))
+        return;
+    struct db_rows *rows =
+        api_query(&v, "SELECT blocked_ns FROM hang_group WHERE id = $1 AND project = $2",
+                  DB_VALUES(db_int(group), db_int(v.project)));
+    if (api_next(&v, rows))
+        blocked = db_get_int(rows, 0);
+    api_done(&v, rows);
+    if (blocked < 0 && !v.error) {
+        api_refuse(&v, 404, "no group %lld", (long long)group);
+        return;
+    }
+    generation = api_number(
+        &v, "SELECT CAST(value AS BIGINT) FROM setting WHERE name = 'generation'", DB_NONE);
+    const struct flame_key key = {r->collector, group, generation, blocked};
+    if (!flame_cache_get(&key, &v.out) && !v.error) {
+        make_flame(&v, group, blocked);
+        if (!v.error && !v.out.failed)
+            flame_cache_put(&key, &v.out);
+    }
+    api_end(&v);
+}
+
+static const struct http_route routes[] = {
+    {.method = "GET",
+     .pattern = "/api/v1/projects/{project}/groups/{id}/flame",
+     .needs = ACCESS_READ,
+     .handle = get_flame},
+};
+const struct http_routes routes_flame = {routes, sizeof routes / sizeof *routes};

@@ -1,0 +1,38 @@
+/* Groups as JSON: the object GROUP that lists, the overview and the view of one group share. */
+#ifndef COLLECTOR_API_GROUPS_H
+#define COLLECTOR_API_GROUPS_H
+
+#include "collector/api_json.h"
+
+struct api_group_query { /* which groups, in which order; ranks fall */
+    int status;          /* as in hang_group; -1: all but merged ones */
+    int section;         /* enum group_section; -1: all */
+    int sort;            /* enum api_group_sort */
+    const char *like;    /* pattern for hang_group.search; "": all */
+    int64_t first_seen;  /* groups not seen before then (ms); 0: all */
+    struct api_cursor after;
+};
+enum api_group_sort {
+    SORT_BLOCKED,
+    SORT_REPORTS,
+    SORT_INSTALLS,
+    SORT_LAST,
+    SORT_FIRST,
+    SORT_LONGEST
+};
+
+struct api_group_page { /* what api_groups says of the list */
+    bool more;
+    int64_t rank, id; /* of the last one */
+    int64_t total;    /* groups in all; 0 when the page is empty */
+};
+/* Appends the array `key` of GROUPs. */
+void api_groups(struct api_view *v, const char *key, const struct api_group_query *query,
+                struct api_group_page *page);
+/* Appends the members of one GROUP to the object that is open. False: there is none. */
+bool api_group_members(struct api_view *v, int64_t group);
+
+/* Replies with a GROUP: for handlers that have changed it. */
+void api_group_reply(struct http_request *r, int64_t project, int64_t group);
+
+#endif

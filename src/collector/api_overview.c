@@ -1,0 +1,259 @@
+/*
+ * The first page: how much the app hangs in each version, which groups cost most, what is new.
+ *
+ * All from sums: project_day, or term_day when one system or device is looked at. Only with both
+ * of them reports themselves are summed, from an index that holds all that is needed.
+ */
+#include "collector/api_groups.h"
+
+#include <stdlib.h>
+
+enum { VERSIONS = 100, ROWS = 20000, TOP = 10, WAITING = 100000 };
+
+/* --- sums by version and day --- */
+
+#define DAY_COLUMNS                                                                                \
+    "SELECT v.id, v.version, v.build, v.first_ms, d.day, d.reports, d.blocked_ns, d.killed,"       \
+    " d.slow0, d.slow1, d.slow2, d.slow3, "
+#define DAY_ORDER                                                                                  \
+    " JOIN version v ON v.id = d.version ORDER BY v.first_ms DESC, v.id DESC, d.day LIMIT $6"
+#define DAYS_OF_ALL                                                                                \
+    DAY_COLUMNS "d.sessions, d.observed_ns FROM (SELECT * FROM project_day d WHERE"                \
+                " d.project = $1 AND d.day >= $2 AND $4 >= 0 AND $5 >= 0 AND " API_OF_VERSION(     \
+                    "d") ") d" DAY_ORDER
+#define DAYS_OF_TERM                                                                               \
+    DAY_COLUMNS "0, 0 FROM (SELECT * FROM term_day d WHERE d.project = $1 AND d.day >= $2"         \
+                " AND d.term = $4 + $5 AND " API_OF_VERSION("d") ") d" DAY_ORDER
+#define BETWEEN(low, high)                                                                         \
+    API_SUM("CASE WHEN r.duration_ns >= " low " AND r.duration_ns < " high " THEN 1 ELSE 0 END")
+#define DAYS_OF_REPORTS                                                                                                                                                                                                                                                                      \
+    DAY_COLUMNS "0, 0 FROM (SELECT r.version, r.day, COUNT(*) AS reports, " API_SUM(                                                                                                                                                                                                         \
+        "r.duration_ns") " AS blocked_ns, " API_SUM(API_KILLED) " AS killed, " BETWEEN("0",                                                                                                                                                                                                  \
+                                                                                       "50000000"                                                                                                                                                                                            \
+                                                                                       "0") " AS "                                                                                                                                                                                           \
+                                                                                            "slow"                                                                                                                                                                                           \
+                                                                                            "0,"                                                                                                                                                                                             \
+                                                                                            " " BETWEEN("500000000",                                                                                                                                                                         \
+                                                                                                        "2000000000") " AS slow1, " BETWEEN("2000000000",                                                                                                                                    \
+                                                                                                                                            "8000000000") " AS slow2, " BETWEEN("8000000000",                                                                                                \
+                                                                                                                                                                                "9000000000000000000") " AS slow3"                                                                           \
+                                                                                                                                                                                                       " FROM report r WHERE r.project = $1 AND r.device = $5 AND r.os = $4 AND r.day >= $2" \
+                                                                                                                                                                                                       " AND r.group_id IS NOT NULL AND " API_OF_VERSION(                                    \
+                                                                                                                                                                                                           "r") " GROUP BY r.version, r.day) d" DAY_ORDER
+
+struct version_sums {
+    int64_t id, first_ms, reports, blocked_ns, killed, sessions, observed_ns;
+};
+
+struct overview {
+    struct api_view *v;
+    struct report_bytes versions, days; /* what becomes of the two arrays */
+    struct version_sums now;            /* the version whose rows are being read */
+    size_t version_count;
+    int64_t slow[4], killed;
+    bool sessions_known;
+};
+
+static void shut_version(struct overview *o)
+{
+    const struct version_sums *s = &o->now;
+    struct report_bytes *out = &o->versions;
+    if (!s->id)
+        return;
+    api_int(out, "reports", s->reports);
+    api_int(out, "blocked_ns", s->blocked_ns);
+    api_int(out, "killed", s->killed);
+    if (o->sessions_known) {
+        api_int(out, "sessions", s->sessions);
+        api_int(out, "observed_ns", s->observed_ns);
+    } else {
+        api_null(out, "sessions");
+        api_null(out, "observed_ns");
+    }
+    if (s->observed_ns > 0) /* seconds an hour */
+        api_real(out, "rate", (double)s->blocked_ns / (double)s->observed_ns * 3600);
+    else
+        api_null(out, "rate");
+    api_shut(out, '}');
+}
+
+static void open_version(struct overview *o, const struct db_rows *rows)
+{
+    o->now = (struct version_sums){.id = db_get_int(rows, 0), .first_ms = db_get_int(rows, 3)};
+    o->version_count++;
+    api_open(&o->versions, NULL, '{');
+    api_text(&o->versions, "version", db_get_text(rows, 1));
+    api_text(&o->versions, "build", db_get_text(rows, 2));
+    api_int(&o->versions, "first_ms", o->now.first_ms);
+}
+
+static void add_row(struct overview *o, const struct db_rows *rows)
+{
+    struct version_sums *s = &o->now;
+    s->reports += db_get_int(rows, 5);
+    s->blocked_ns += db_get_int(rows, 6);
+    s->killed += db_get_int(rows, 7);
+    s->sessions += db_get_int(rows, 12);
+    s->observed_ns += db_get_int(rows, 13);
+    o->killed += db_get_int(rows, 7);
+    for (int i = 0; i < 4; i++)
+        o->slow[i] += db_get_int(rows, 8 + i);
+    api_open(&o->days, NULL, '{');
+    api_day(&o->days, "day", db_get_int(rows, 4));
+    api_version(&o->days, "version", db_get_text(rows, 1), db_get_text(rows, 2));
+    api_int(&o->days, "reports", db_get_int(rows, 5));
+    api_int(&o->days, "blocked_ns", db_get_int(rows, 6));
+    api_int(&o->days, "killed", db_get_int(rows, 7));
+    api_shut(&o->days, '}');
+}
+
+static void read_sums(struct overview *o)
+{
+    struct api_view *v = o->v;
+    const struct api_filter *f = &v->filter;
+    const char *sql = f->os && f->device   ? DAYS_OF_REPORTS
+                      : f->os || f->device ? DAYS_OF_TERM
+                                           : DAYS_OF_ALL;
+    struct db_rows *rows =
+        api_query(v, sql,
+                  DB_VALUES(db_int(v->project), db_int(f->first_day), db_text(f->version),
+                            db_int(f->os), db_int(f->device), db_int(ROWS)));
+    while (api_next(v, rows)) {
+        if (db_get_int(rows, 0) != o->now.id) {
+            shut_version(o);
+            o->now.id = 0;
+            if (o->version_count == VERSIONS)
+                break;
+            open_version(o, rows);
+        }
+        add_row(o, rows);
+    }
+    shut_version(o);
+    api_done(v, rows);
+}
+
+static void write_sums(struct api_view *v)
+{
+    struct overview o = {.v = v, .sessions_known = !v->filter.os && !v->filter.device};
+    static const char *const classes[] = {"below_500ms", "below_2s", "below_8s", "above"};
+    api_open(&o.versions, "versions", '[');
+    api_open(&o.days, "days", '[');
+    read_sums(&o);
+    api_shut(&o.versions, ']');
+    api_shut(&o.days, ']');
+    v->out.failed |= o.versions.failed || o.days.failed;
+    if (!v->out.failed) {
+        out_bytes(&v->out, o.versions.data, o.versions.size);
+        out_text(&v->out, ",");
+        out_bytes(&v->out, o.days.data, o.days.size);
+    }
+    api_open(&v->out, "classes", '{');
+    for (int i = 0; i < 4; i++)
+        api_int(&v->out, classes[i], o.slow[i]);
+    api_int(&v->out, "killed", o.killed);
+    api_shut(&v->out, '}');
+    report_bytes_free(&o.versions);
+    report_bytes_free(&o.days);
+}
+
+/* --- systems and devices --- */
+
+#define PLATFORMS_OF_ALL                                                                           \
+    "SELECT t.text, s.reports, s.blocked FROM (SELECT d.term AS id, " API_SUM(                     \
+        "d.reports") " AS reports, " API_SUM("d.blocked_ns") " AS blocked FROM term_day d WHERE "  \
+                                                             "d.project = $1"                      \
+                                                             " AND d.day >= $2 AND $4 >= 0 AND "   \
+                                                             "$5 >= 0 AND " API_OF_VERSION(        \
+                                                                 "d") " GROUP BY d.term) s"        \
+                                                                      " JOIN term t ON t.id = "    \
+                                                                      "s.id WHERE t.kind = $6 "    \
+                                                                      "ORDER BY s.blocked DESC, "  \
+                                                                      "t.id LIMIT 50"
+#define PLATFORMS_OF_REPORTS(term, of)                                                             \
+    "SELECT t.text, s.reports, s.blocked FROM (SELECT r." term                                     \
+    " AS id, COUNT(*) AS reports, " API_SUM(                                                       \
+        "r.duration_ns") " AS blocked FROM report r WHERE r.project = $1 AND " of                  \
+                         " AND r.day >= $2 AND r.group_id IS NOT NULL AND " API_OF_VERSION(        \
+                             "r") " GROUP BY r." term                                              \
+                                  ") s JOIN term t ON t.id = s.id WHERE t.kind = $6 ORDER BY "     \
+                                  "s.blocked DESC, t.id LIMIT 50"
+#define OF_OS     "r.os = $4 AND ($5 = 0 OR r.device = $5)"
+#define OF_DEVICE "r.device = $5 AND $4 = 0"
+
+static void write_platform(struct api_view *v, const char *key, int64_t kind, const char *sql)
+{
+    const struct api_filter *f = &v->filter;
+    api_open(&v->out, key, '[');
+    struct db_rows *rows =
+        api_query(v, sql,
+                  DB_VALUES(db_int(v->project), db_int(f->first_day), db_text(f->version),
+                            db_int(f->os), db_int(f->device), db_int(kind)));
+    while (api_next(v, rows)) {
+        api_open(&v->out, NULL, '{');
+        api_text(&v->out, "name", db_get_text(rows, 0));
+        api_int(&v->out, "reports", db_get_int(rows, 1));
+        api_int(&v->out, "blocked_ns", db_get_int(rows, 2));
+        api_shut(&v->out, '}');
+    }
+    api_done(v, rows);
+    api_shut(&v->out, ']');
+}
+
+static void write_platforms(struct api_view *v)
+{
+    const struct api_filter *f = &v->filter;
+    api_open(&v->out, "platforms", '{');
+    write_platform(v, "os", 1,
+                   f->os       ? PLATFORMS_OF_REPORTS("os", OF_OS)
+                   : f->device ? PLATFORMS_OF_REPORTS("os", OF_DEVICE)
+                               : PLATFORMS_OF_ALL);
+    write_platform(v, "devices", 2,
+                   f->os       ? PLATFORMS_OF_REPORTS("device", OF_OS)
+                   : f->device ? PLATFORMS_OF_REPORTS("device", OF_DEVICE)
+                               : PLATFORMS_OF_ALL);
+    api_shut(&v->out, '}');
+}
+
+/* --- all of it --- */
+
+static void write_waiting(struct api_view *v)
+{
+    int64_t reports = api_number(v,
+                                 "SELECT COUNT(*) FROM (SELECT 1 AS one FROM inbox"
+                                 " WHERE state = 0 AND project = $1 LIMIT $2) w",
+                                 DB_VALUES(db_int(v->project), db_int(WAITING)));
+    int64_t images = api_number(v,
+                                "SELECT COUNT(*) FROM image WHERE has_map = 0 AND id IN (SELECT"
+                                " image FROM image_day WHERE project = $1 AND day >= $2)",
+                                DB_VALUES(db_int(v->project), db_int(v->filter.first_day)));
+    api_open(&v->out, "waiting", '{');
+    api_int(&v->out, "reports", reports);
+    api_int(&v->out, "images", images);
+    api_shut(&v->out, '}');
+}
+
+static void get_overview(struct http_request *r)
+{
+    struct api_view v;
+    struct api_group_page page;
+    struct api_group_query top = {.section = -1, .like = "", .after = {TOP, INT64_MAX, INT64_MAX}};
+    if (!api_begin(&v, r, API_FILTERS, NULL))
+        return;
+    api_open(&v.out, NULL, '{');
+    write_sums(&v);
+    api_groups(&v, "top", &top, &page);
+    top.first_seen = v.filter.first_day * 86400000;
+    api_groups(&v, "new", &top, &page);
+    write_waiting(&v);
+    write_platforms(&v);
+    api_shut(&v.out, '}');
+    api_end(&v);
+}
+
+static const struct http_route routes[] = {
+    {.method = "GET",
+     .pattern = "/api/v1/projects/{project}/overview",
+     .needs = ACCESS_READ,
+     .handle = get_overview},
+};
+const struct http_routes routes_overview = {routes, sizeof routes / sizeof *routes};

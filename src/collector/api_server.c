@@ -1,0 +1,168 @@
+/* /api/v1/server, /healthz and /metrics: how the server does. */
+#include "collector/blobs.h"
+#include "collector/collector.h"
+#include "collector/db.h"
+#include "collector/http.h"
+#include "collector/http_session.h"
+#include "collector/metrics.h"
+#include "collector/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPORT_BYTES = 20 << 20, PART_BYTES = 8 << 20, JOBS_SHOWN = 100 };
+
+/* One number; false when the database did not answer. */
+static bool count(struct db_conn *conn, const char *sql, int64_t *n, struct fw_failure *why)
+{
+    struct db_rows *rows = NULL;
+    if (db_query(conn, &rows, why, sql, DB_NONE))
+        return false;
+    *n = db_next(rows) ? db_get_int(rows, 0) : 0;
+    return db_end(rows, why) == FW_OK;
+}
+
+/* ---- /api/v1/server ---- */
+
+static bool jobs_json(struct db_conn *conn, json_t *list, struct fw_failure *why)
+{
+    static const char *const states[] = {"queued", "running", "done", "failed"};
+    struct db_rows *rows = NULL;
+    if (db_query(conn, &rows, why,
+                 "SELECT kind, subject, state, done, total, message FROM job"
+                 " WHERE state IN (0, 1, 3) ORDER BY state = 0, id DESC LIMIT $1",
+                 DB_VALUES(db_int(JOBS_SHOWN))))
+        return false;
+    while (db_next(rows))
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:I, s:I, s:s}", "kind",
+                                              db_get_text(rows, 0), "subject", db_get_text(rows, 1),
+                                              "state", states[db_get_int(rows, 2) & 3], "done",
+                                              (json_int_t)db_get_int(rows, 3), "total",
+                                              (json_int_t)db_get_int(rows, 4), "message",
+                                              db_get_text(rows, 5)));
+    return db_end(rows, why) == FW_OK;
+}
+
+static void get_server(struct http_request *r)
+{
+    const struct collector_options *o = r->collector->options;
+    struct fw_failure why = {0};
+    struct db_conn *conn = NULL;
+    int64_t waiting = 0;
+    json_t *jobs = json_array();
+    bool fine = !db_take(r->collector->db, DB_READ, &conn, &why) &&
+                count(conn, "SELECT COUNT(*) FROM inbox WHERE state = 0", &waiting, &why) &&
+                jobs_json(conn, jobs, &why);
+    db_give(r->collector->db, conn);
+    if (!fine) {
+        json_decref(jobs);
+        http_reply_failure(r, &why);
+        return;
+    }
+    bool s3 = o->store && strncmp(o->store, "s3:", 3) == 0;
+    http_reply_json(
+        r, 200,
+        json_pack("{s:s, s:s, s:s, s:{s:I, s:I, s:I}, s:I, s:o}", "version", FW_VERSION, "database",
+                  db_is_postgres(r->collector->db) ? "postgresql" : "sqlite", "store",
+                  s3 ? "s3" : "files", "limits", "report_bytes", (json_int_t)REPORT_BYTES,
+                  "upload_bytes", (json_int_t)o->upload_bytes, "part_bytes", (json_int_t)PART_BYTES,
+                  "waiting_reports", (json_int_t)waiting, "jobs", jobs));
+}
+
+/* ---- /healthz ---- */
+
+static void get_health(struct http_request *r)
+{
+    struct fw_failure why = {0};
+    struct db_conn *conn = NULL;
+    int64_t n;
+    uint64_t size;
+    bool database = !db_take(r->collector->db, DB_READ, &conn, &why) &&
+                    count(conn, "SELECT COUNT(*) FROM setting", &n, &why);
+    db_give(r->collector->db, conn);
+    fw_error store = blobs_size(r->collector->blobs, "packs/healthz", &size, &why);
+    bool full = server_disk_free(r->collector) < r->collector->options->disk_reserve;
+    if (!database || (store && store != FW_ERR_NOT_FOUND) || full) {
+        http_set_header(r, "Retry-After", "5");
+        http_reply_error(r, 503, "%s",
+                         !database ? "the database does not answer"
+                         : full    ? "the disk is full but for its reserve"
+                                   : "the blob store does not answer");
+        return;
+    }
+    http_reply_text(r, 200, "text/plain; charset=utf-8", "ok\n");
+}
+
+/* ---- /metrics ---- */
+
+static const struct {
+    const char *name, *help, *sql;
+} gauges[] = {
+    {"inbox_waiting", "Reports accepted and not processed yet.",
+     "SELECT COUNT(*) FROM inbox WHERE state = 0"},
+    {"inbox_failed", "Reports that could not be processed and are kept.",
+     "SELECT COUNT(*) FROM inbox WHERE state = 1"},
+    {"jobs_queued", "Jobs that wait or run.", "SELECT COUNT(*) FROM job WHERE state IN (0, 1)"},
+    {"groups", "Groups of hangs.", "SELECT COUNT(*) FROM hang_group"},
+    {"images_without_map", "Images of reports that have no symbol map.",
+     "SELECT COUNT(*) FROM image WHERE has_map = 0"},
+};
+
+static void write_gauge(FILE *to, const char *name, const char *help, uint64_t value)
+{
+    fprintf(to, "# HELP framewalk_%s %s\n# TYPE framewalk_%s gauge\nframewalk_%s %llu\n", name,
+            help, name, name, (unsigned long long)value);
+}
+
+static bool write_gauges(struct http_request *r, FILE *to, struct fw_failure *why)
+{
+    struct db_conn *conn = NULL;
+    bool fine = !db_take(r->collector->db, DB_READ, &conn, why);
+    for (size_t i = 0; i < sizeof gauges / sizeof *gauges && fine; i++) {
+        int64_t n;
+        fine = count(conn, gauges[i].sql, &n, why);
+        if (fine)
+            write_gauge(to, gauges[i].name, gauges[i].help, (uint64_t)n);
+    }
+    db_give(r->collector->db, conn);
+    write_gauge(to, "disk_free_bytes", "Free for further reports and files.",
+                server_disk_free(r->collector));
+    return fine;
+}
+
+static bool from_loopback(const struct http_request *r)
+{
+    const char *address = http_address(r);
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
+static void get_metrics(struct http_request *r)
+{
+    if (!(r->access.scopes & ACCESS_READ) && !from_loopback(r)) {
+        http_set_header(r, "WWW-Authenticate", "Bearer realm=\"framewalk\"");
+        http_reply_error(r, 401,
+                         "figures are for this machine, and for tokens with the scope read");
+        return;
+    }
+    struct fw_failure why = {0};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (!to) {
+        http_reply_error(r, 503, "out of memory");
+        return;
+    }
+    metrics_write(r->collector->metrics, to);
+    bool fine = write_gauges(r, to, &why);
+    write_gauge(to, "database_up", "Whether the database answered.", fine);
+    fclose(to);
+    http_reply_bytes(r, 200, "text/plain; version=0.0.4; charset=utf-8", text, size);
+}
+
+static const struct http_route routes[] = {
+    {.method = "GET", .pattern = "/api/v1/server", .needs = ACCESS_READ, .handle = get_server},
+    {.method = "GET", .pattern = "/healthz", .flags = HTTP_NO_LIMIT, .handle = get_health},
+    {.method = "GET", .pattern = "/metrics", .handle = get_metrics},
+};
+const struct http_routes routes_server = {routes, sizeof routes / sizeof *routes};

@@ -1,0 +1,86 @@
+/*
+ * What db.c needs of a kind of database: its driver's functions, and the head that every connection
+ * of every driver begins with. Only db*.c include this; everybody else db.h.
+ */
+#ifndef COLLECTOR_DB_DRIVER_H
+#define COLLECTOR_DB_DRIVER_H
+
+#include "collector/db.h"
+#include "collector/schema.h"
+
+#include <pthread.h>
+
+enum {
+    DB_VALUES_MAX = 200,        /* of one statement */
+    DB_TAKE_MS = 15000,         /* longest wait for a connection */
+    DB_BUSY_MS = 10000,         /* longest wait for another transaction's lock */
+    DB_STATEMENT_MS = 60000,    /* longest time of one statement */
+    DB_STATEMENTS_CACHED = 400, /* prepared ones that a connection keeps */
+};
+
+struct db_rows {
+    struct db_conn *conn;
+};
+
+struct db_conn {
+    struct db *db;
+    enum db_use use;
+    bool in_transaction;
+    struct fw_failure failed; /* what failed in the transaction; nothing runs until its end */
+    bool reading;             /* a query's rows are not at their end */
+    bool broken;              /* is closed when it is given back */
+    struct db_rows rows;      /* of the query that is read */
+    struct db_conn *next;     /* among the idle ones of its pool */
+};
+
+struct db_driver {
+    /* What stands for {ID}, {BLOB}, INTEGER and TEXT of the schema. */
+    const char *id, *blob, *integer, *text;
+    unsigned readers, writers; /* connections at most */
+
+    fw_error (*open)(struct db *db, enum db_use use, struct db_conn **conn, struct fw_failure *why);
+    void (*close)(struct db_conn *conn);
+    /* Asked of one that was idle. */
+    bool (*alive)(struct db_conn *conn);
+    fw_error (*begin)(struct db_conn *conn, struct fw_failure *why);
+    fw_error (*commit)(struct db_conn *conn, struct fw_failure *why);
+    void (*rollback)(struct db_conn *conn);
+    /* In a transaction: until its end no other server changes the schema, and statements may take
+     * as long as they want. */
+    fw_error (*lock_schema)(struct db_conn *conn, struct fw_failure *why);
+    fw_error (*run)(struct db_conn *conn, struct fw_failure *why, uint64_t *rows, const char *sql,
+                    const struct db_value *values, size_t count); /* rows may be NULL */
+    fw_error (*query)(struct db_conn *conn, struct fw_failure *why, const char *sql,
+                      const struct db_value *values, size_t count);
+    bool (*next)(struct db_conn *conn);
+    fw_error (*end)(struct db_conn *conn, struct fw_failure *why);
+    bool (*is_null)(const struct db_conn *conn, int column);
+    int64_t (*get_int)(const struct db_conn *conn, int column);
+    double (*get_real)(const struct db_conn *conn, int column);
+    struct span (*get_bytes)(const struct db_conn *conn, int column, bool text);
+    fw_error (*backup)(struct db *db, const char *path, struct fw_failure *why);
+};
+extern const struct db_driver db_sqlite, db_postgres;
+
+struct db_waiter;
+struct db_pool { /* connections of one use; its mutex protects all of it */
+    pthread_mutex_t mutex;
+    struct db_conn *idle;
+    unsigned open, limit;                  /* those taken are counted in `open` */
+    struct db_waiter *waiters, **last_one; /* who came first is served first */
+};
+
+struct db {
+    const struct db_driver *driver;
+    char *where;             /* SQLite: the path; PostgreSQL: the URL */
+    struct db_pool pools[2]; /* by enum db_use: readers never keep writers waiting */
+};
+
+/* Brings the schema to `count` migrations, in one transaction; two servers may do so at once. */
+fw_error db_migrate(struct db *db, const struct schema_migration *migrations, size_t count,
+                    struct fw_failure *why);
+
+/* Milliseconds of a clock that never jumps. */
+int64_t db_clock_ms(void);
+
+#endif

@@ -1,0 +1,320 @@
+/*
+ * http.h on libmicrohttpd: its threads, and the way of a request through its callbacks
+ * (http_inner.h). Why libmicrohttpd: docs/dependencies.md.
+ */
+#include "collector/http_inner.h"
+
+#include "base/failure.h"
+#include "collector/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    IO_THREADS = 2,
+    CONNECTIONS = 2048,
+    CONNECTIONS_OF_ADDRESS = 1024,
+    CONNECTION_MEMORY = 32 << 10, /* head and read buffer: longer heads are answered with 431 */
+    BACKLOG = 1024,
+};
+
+/* ---- one request ---- */
+
+/* The request line is there; `raw` is as it was sent. */
+static void *request_began(void *context, const char *raw, struct MHD_Connection *connection)
+{
+    struct http_server *server = context;
+    struct http_private *p = calloc(1, sizeof *p);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (!p || !info || !info->socket_context) {
+        free(p);
+        return NULL;
+    }
+    p->server = server;
+    p->connection = connection;
+    p->client = info->socket_context;
+    p->began_us = http_clock_us();
+    p->request.collector = server->collector;
+    p->request.inner = p;
+    p->target_wrong = http_target_parse(raw, &p->request.arena, &p->target, &p->target_too_long);
+    p->request.path = p->target_wrong ? "/" : p->target.path;
+    atomic_fetch_add(&server->under_way, 1);
+    return p;
+}
+
+static void request_ended(void *context, struct MHD_Connection *connection, void **state,
+                          enum MHD_RequestTerminationCode code)
+{
+    (void)connection;
+    (void)code;
+    struct http_server *server = context;
+    struct http_private *p = *state;
+    *state = NULL;
+    if (!p)
+        return;
+    http_log_request(p);
+    http_body_drop(p);
+    if (p->response)
+        MHD_destroy_response(p->response);
+    http_client_deadline(p->client, HTTP_HEAD_SECONDS);
+    arena_free(&p->request.arena);
+    free(p);
+    atomic_fetch_sub(&server->under_way, 1);
+}
+
+static enum MHD_Result send_reply(struct http_private *p)
+{
+    if (!p->response)
+        return MHD_NO;
+    http_client_deadline(p->client, HTTP_BODY_SECONDS + p->reply_size / HTTP_SLOWEST);
+    return MHD_queue_response(p->connection, p->status, p->response);
+}
+
+static uint64_t announced(const struct http_private *p)
+{
+    const char *text = http_header(&p->request, "Content-Length");
+    uint64_t length;
+    return text && http_number(text, &length) ? length : 0;
+}
+
+/* The head is there. A refusal goes out at once when the client waits for it (100-continue), or
+ * would send more than is worth reading; libmicrohttpd closes the connection then. */
+static enum MHD_Result take_head(struct http_private *p, const char *method)
+{
+    p->head_done = true;
+    p->request.method = method;
+    p->body_began_ms = http_clock_us() / 1000;
+    http_client_deadline(p->client, HTTP_BODY_SECONDS);
+    bool large = announced(p) > HTTP_DRAIN_MAX;
+    if (http_check_route(p)) {
+        if (!large && !http_access_remembered(p)) {
+            return http_pool_take(p, HTTP_TASK_ACCESS);
+        }
+        if (http_check_access(p))
+            http_check_size(p);
+    }
+    bool now = large || http_header(&p->request, "Expect");
+    return p->replied && now ? send_reply(p) : MHD_YES;
+}
+
+static enum MHD_Result take_data(struct http_private *p, const char *data, size_t *size)
+{
+    if (p->piece_taken) { /* this is what the pool was given */
+        p->piece_taken = false;
+        *size = 0;
+    }
+    if (*size == 0)
+        return MHD_YES;
+    p->received += *size;
+    uint64_t since = http_clock_us() / 1000 - p->body_began_ms;
+    uint64_t due = HTTP_BODY_SECONDS + p->received / HTTP_SLOWEST;
+    if (p->replied) {
+        *size = 0;
+        return p->received > HTTP_DRAIN_MAX ? MHD_NO : MHD_YES;
+    }
+    http_client_deadline(p->client, due > since / 1000 ? due - since / 1000 : 1);
+    if (p->route->flags & HTTP_STREAM) {
+        if (p->received > p->route->body_limit) {
+            http_body_too_large(p);
+            *size = 0;
+            return MHD_YES;
+        }
+        p->piece = (const uint8_t *)data;
+        p->piece_size = *size;
+        return http_pool_take(p, HTTP_TASK_PIECE);
+    }
+    http_body_add(p, (const uint8_t *)data, *size);
+    *size = 0;
+    return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *size, void **state)
+{
+    (void)context;
+    (void)connection;
+    (void)url;
+    (void)version;
+    struct http_private *p = *state;
+    if (!p)
+        return MHD_NO;
+    if (!p->head_done)
+        return take_head(p, method);
+    if (*size)
+        return take_data(p, data, size);
+    if (p->replied)
+        return send_reply(p);
+    return http_pool_take(p, HTTP_TASK_HANDLE);
+}
+
+/* ---- the server ---- */
+
+static void log_of_library(void *context, const char *format, va_list arguments)
+{
+    (void)context;
+    char text[LOG_LINE / 2];
+    vsnprintf(text, sizeof text, format, arguments);
+    text[strcspn(text, "\n")] = '\0';
+    log_line("http: %s", text);
+}
+
+static fw_error read_pem(const char *path, char **text, struct fw_failure *why)
+{
+    enum { PEM_MAX = 1 << 20 };
+    FILE *file = fopen(path, "re");
+    *text = file ? calloc(1, PEM_MAX + 1) : NULL;
+    if (!*text) {
+        int error = errno;
+        if (file)
+            fclose(file);
+        return failure_say(why, FW_ERR_SYSTEM, error, "%s: cannot read", path);
+    }
+    size_t size = fread(*text, 1, PEM_MAX + 1, file);
+    bool whole = !ferror(file) && size <= PEM_MAX;
+    fclose(file);
+    return whole ? FW_OK : failure_say(why, FW_ERR_FORMAT, 0, "%s: not a PEM file", path);
+}
+
+static void more_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static fw_error start_daemon(struct http_server *server, const struct addrinfo *address,
+                             struct fw_failure *why)
+{
+    const struct collector_options *o = server->collector->options;
+    char *certificate = NULL, *key = NULL;
+    fw_error error = FW_OK;
+    server->tls = o->tls_certificate != NULL;
+    if (server->tls)
+        error = read_pem(o->tls_certificate, &certificate, why);
+    if (server->tls && !error)
+        error = read_pem(o->tls_key, &key, why);
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    if (address->ai_family == AF_INET6)
+        flags |= MHD_USE_IPv6;
+    if (server->tls)
+        flags |= MHD_USE_TLS;
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, certificate},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, key},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    if (!server->tls)
+        tls[0].option = MHD_OPTION_END;
+    errno = 0;
+    if (!error)
+        server->daemon = MHD_start_daemon(
+            flags, 0, NULL, NULL, on_request, server, /* the logger before all it may log */
+            MHD_OPTION_EXTERNAL_LOGGER, log_of_library, NULL, MHD_OPTION_SOCK_ADDR,
+            address->ai_addr, MHD_OPTION_URI_LOG_CALLBACK, request_began, server,
+            MHD_OPTION_NOTIFY_COMPLETED, request_ended, server, MHD_OPTION_NOTIFY_CONNECTION,
+            http_client_event, server, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
+            MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+            (unsigned)CONNECTIONS_OF_ADDRESS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+            (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_HEAD_SECONDS,
+            MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+            MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+    if (!error && !server->daemon)
+        error = failure_say(why, FW_ERR_SYSTEM, errno, "cannot listen on %s port %u", o->listen,
+                            o->port);
+    free(certificate);
+    if (key)
+        explicit_bzero(key, strlen(key));
+    free(key);
+    return error;
+}
+
+static fw_error listen_on(struct http_server *server, struct fw_failure *why)
+{
+    const struct collector_options *o = server->collector->options;
+    struct addrinfo *address = NULL,
+                    hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    char port[8];
+    snprintf(port, sizeof port, "%u", o->port);
+    int failed = getaddrinfo(o->listen, port, &hints, &address);
+    if (failed)
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "%s: %s", o->listen, gai_strerror(failed));
+    fw_error error = start_daemon(server, address, why);
+    freeaddrinfo(address);
+    if (error)
+        return error;
+    server->port = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
+    return FW_OK;
+}
+
+fw_error http_start(struct collector *collector, const struct http_routes *tables, size_t count,
+                    struct http_server **out, struct fw_failure *why)
+{
+    struct http_server *server = calloc(1, sizeof *server);
+    *out = NULL;
+    if (!server)
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    server->collector = collector;
+    server->tables = tables;
+    server->table_count = count;
+    pthread_mutex_init(&server->clients_lock, NULL);
+    pthread_cond_init(&server->sweep, NULL);
+    more_descriptors();
+    fw_error error = http_pool_start(server, &server->pool, why);
+    if (!error)
+        error = http_clients_start(server, why);
+    if (!error)
+        error = listen_on(server, why);
+    if (error)
+        http_stop(server, 0);
+    else
+        *out = server;
+    return error;
+}
+
+unsigned http_port(const struct http_server *server)
+{
+    return server->port;
+}
+
+/* libmicrohttpd must not be stopped while connections are suspended. What was acknowledged is in
+ * the database, so a server whose handlers do not end in time may simply leave. */
+static void end_requests(struct http_server *server, unsigned seconds)
+{
+    MHD_socket listening = MHD_quiesce_daemon(server->daemon);
+    if (listening != MHD_INVALID_SOCKET)
+        close(listening);
+    for (unsigned i = 0; i < seconds * 50 && atomic_load(&server->under_way); i++)
+        usleep(20000);
+    atomic_store(&server->stopping, true); /* who still sends is cut off */
+    for (unsigned i = 0; i < seconds * 50 && atomic_load(&server->suspended); i++)
+        usleep(20000);
+    unsigned left = atomic_load(&server->suspended);
+    if (left) {
+        log_line("http: %u requests did not end in %u s; leaving without them", left, 2 * seconds);
+        _exit(1);
+    }
+    MHD_stop_daemon(server->daemon);
+}
+
+void http_stop(struct http_server *server, unsigned seconds)
+{
+    if (!server)
+        return;
+    if (server->daemon)
+        end_requests(server, seconds);
+    http_pool_stop(server->pool);
+    http_clients_stop(server);
+    pthread_cond_destroy(&server->sweep);
+    pthread_mutex_destroy(&server->clients_lock);
+    free(server);
+}

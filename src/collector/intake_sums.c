@@ -1,0 +1,431 @@
+/*
+ * Sums of a batch: intake_sums.h. One list holds those of all tables; `tables` says how the values
+ * of two equal keys become one, and the statement that brings them into the row.
+ */
+#include "collector/intake_sums.h"
+#include "base/array.h"
+#include "base/failure.h"
+#include "report/fwr.h"
+
+#include <stdlib.h>
+
+enum table {
+    IMAGE_DAY,
+    SESSION, /* before PROJECT_DAY, to which new ones add */
+    PROJECT_DAY,
+    TERM_DAY,
+    FLAME,
+    GROUP_DAY,
+    GROUP_TERM,
+    GROUP_INSTALL, /* before HANG_GROUP, likewise */
+    HANG_GROUP,
+    CALL,
+    TABLES
+};
+
+enum { KEYS = 4, VALUES = 9 };
+
+struct intake_sum {
+    enum table table;
+    bool has_id;
+    int64_t key[KEYS];
+    uint8_t id[16]; /* of SESSION, GROUP_INSTALL */
+    int64_t value[VALUES];
+};
+
+/* Values by place: + sum, > the largest, < the smallest. */
+static const struct {
+    unsigned char keys, values;
+    const char *how;
+    const char *sql; /* NULL: written by a function of its own */
+} tables[TABLES] = {
+    [IMAGE_DAY] = {3, 2, "++",
+                   "INSERT INTO image_day (project, day, image, reports, frames)"
+                   " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (project, day, image) DO UPDATE"
+                   " SET reports = image_day.reports + $4, frames = image_day.frames + $5"},
+    [SESSION] = {1, 3, ">><", NULL},
+    [PROJECT_DAY] =
+        {3, 9, "+++++++++",
+         "INSERT INTO project_day (project, day, version, reports, blocked_ns, killed, slow0,"
+         " slow1, slow2, slow3, sessions, observed_ns)"
+         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+         " ON CONFLICT (project, day, version) DO UPDATE"
+         " SET reports = project_day.reports + $4, blocked_ns = project_day.blocked_ns + $5,"
+         " killed = project_day.killed + $6, slow0 = project_day.slow0 + $7,"
+         " slow1 = project_day.slow1 + $8, slow2 = project_day.slow2 + $9,"
+         " slow3 = project_day.slow3 + $10, sessions = project_day.sessions + $11,"
+         " observed_ns = project_day.observed_ns + $12"},
+    [TERM_DAY] = {4, 7, "+++++++",
+                  "INSERT INTO term_day (project, term, day, version, reports, blocked_ns, killed,"
+                  " slow0, slow1, slow2, slow3)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+                  " ON CONFLICT (project, term, day, version) DO UPDATE"
+                  " SET reports = term_day.reports + $5, blocked_ns = term_day.blocked_ns + $6,"
+                  " killed = term_day.killed + $7, slow0 = term_day.slow0 + $8,"
+                  " slow1 = term_day.slow1 + $9, slow2 = term_day.slow2 + $10,"
+                  " slow3 = term_day.slow3 + $11"},
+    [FLAME] = {2, 2, "++",
+               "INSERT INTO flame (key_stack, stack, weight_ns, samples) VALUES ($1, $2, $3, $4)"
+               " ON CONFLICT (key_stack, stack) DO UPDATE"
+               " SET weight_ns = flame.weight_ns + $3, samples = flame.samples + $4"},
+    [GROUP_DAY] = {3, 3, "+++",
+                   "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed)"
+                   " VALUES ($1, $2, $3, $4, $5, $6)"
+                   " ON CONFLICT (group_id, day, version) DO UPDATE"
+                   " SET reports = group_day.reports + $4,"
+                   " blocked_ns = group_day.blocked_ns + $5, killed = group_day.killed + $6"},
+    [GROUP_TERM] = {2, 2, "++",
+                    "INSERT INTO group_term (group_id, term, reports, blocked_ns)"
+                    " VALUES ($1, $2, $3, $4) ON CONFLICT (group_id, term) DO UPDATE"
+                    " SET reports = group_term.reports + $3,"
+                    " blocked_ns = group_term.blocked_ns + $4"},
+    [GROUP_INSTALL] = {1, 1, "+", NULL},
+    [HANG_GROUP] = {1, 9, "++>++<><>", NULL},
+    [CALL] =
+        {4, 6, "+<>>>>",
+         "INSERT INTO call (project, api, stack, version, count, first_ms, last_ms, caller_image,"
+         " caller_offset, caller_kind) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+         " ON CONFLICT (project, api, stack, version) DO UPDATE"
+         " SET count = call.count + $5, first_ms = LEAST(call.first_ms, $6),"
+         " last_ms = GREATEST(call.last_ms, $7)"},
+};
+
+enum { /* values of HANG_GROUP */
+       GROUP_REPORTS,
+       GROUP_BLOCKED,
+       GROUP_LONGEST,
+       GROUP_KILLED,
+       GROUP_INSTALLS,
+       GROUP_FIRST_MS,
+       GROUP_LAST_MS,
+       GROUP_FIRST_VERSION,
+       GROUP_LAST_VERSION
+};
+enum { SESSION_OBSERVED, SESSION_VERSION, SESSION_DAY };
+enum { PROJECT_SESSIONS = 7, PROJECT_OBSERVED = 8 };
+
+static bool put(struct intake_sums *s, struct intake_sum sum)
+{
+    if (!array_room(&s->sums, &s->capacity, s->count, sizeof *s->sums))
+        return false;
+    s->sums[s->count++] = sum;
+    return true;
+}
+
+/* ---- what a report adds ---- */
+
+static int slow_class(uint64_t duration_ns)
+{
+    static const uint64_t below[] = {500000000, 2000000000, 8000000000};
+    int i = 0;
+    while (i < 3 && duration_ns >= below[i])
+        i++;
+    return i;
+}
+
+static bool add_group(struct intake_sums *s, const struct intake_report *r)
+{
+    const struct digest *d = &r->digest;
+    int64_t blocked = (int64_t)d->duration_ns, killed = d->ending == FWR_KILLED;
+    int64_t at = (int64_t)d->started_ms;
+    bool ok = put(s, (struct intake_sum){GROUP_DAY, .key = {r->group, d->day, r->version},
+                                         .value = {1, blocked, killed}});
+    if (r->os)
+        ok &= put(s,
+                  (struct intake_sum){GROUP_TERM, .key = {r->group, r->os}, .value = {1, blocked}});
+    if (r->device)
+        ok &= put(s, (struct intake_sum){GROUP_TERM, .key = {r->group, r->device},
+                                         .value = {1, blocked}});
+    if (d->has_install) {
+        struct intake_sum sum = {GROUP_INSTALL, true, .key = {r->group}, .value = {1}};
+        memcpy(sum.id, d->install, sizeof sum.id);
+        ok &= put(s, sum);
+    }
+    return ok && put(s, (struct intake_sum){HANG_GROUP, .key = {r->group},
+                                            .value = {1, blocked, blocked, killed, 0, at, at,
+                                                      r->version, r->version}});
+}
+
+static bool add_days(struct intake_sums *s, const struct intake_report *r)
+{
+    const struct digest *d = &r->digest;
+    int64_t values[7] = {1, (int64_t)d->duration_ns, d->ending == FWR_KILLED};
+    values[3 + slow_class(d->duration_ns)] = 1;
+    struct intake_sum project = {PROJECT_DAY, .key = {r->project, d->day, r->version}};
+    memcpy(project.value, values, sizeof values);
+    bool ok = put(s, project);
+    int64_t terms[] = {r->os, r->device};
+    for (int i = 0; i < 2; i++) {
+        struct intake_sum term = {TERM_DAY, .key = {r->project, terms[i], d->day, r->version}};
+        memcpy(term.value, values, sizeof values);
+        ok &= !terms[i] || put(s, term);
+    }
+    return ok;
+}
+
+static bool add_calls(struct intake_sums *s, const struct intake_report *r)
+{
+    const struct digest *d = &r->digest;
+    bool ok = true;
+    for (size_t i = 0; i < d->call_count; i++) {
+        const struct digest_call *call = &d->calls[i];
+        const struct digest_stack *stack = &d->stacks[call->stack];
+        struct stack_frame caller = {0};
+        if (stack->count)
+            caller = intake_row_frame(d, &stack->frames[0]);
+        ok &= put(s, (struct intake_sum){
+                         CALL, .key = {r->project, r->apis[i], stack->row, r->version},
+                         .value = {(int64_t)call->count, (int64_t)call->first_ms,
+                                   (int64_t)call->last_ms, caller.image, (int64_t)caller.offset,
+                                   caller.kind + 2 * caller.space}});
+    }
+    return ok;
+}
+
+fw_error intake_sums_add(struct intake_sums *s, const struct intake_report *r)
+{
+    const struct digest *d = &r->digest;
+    bool ok = true;
+    for (size_t i = 0; i < d->image_count; i++)
+        if (d->images[i].frames)
+            ok &=
+                put(s, (struct intake_sum){IMAGE_DAY, .key = {r->project, d->day, d->images[i].row},
+                                           .value = {1, (int64_t)d->images[i].frames}});
+    if (d->has_session) {
+        struct intake_sum sum = {SESSION, true, .key = {r->project},
+                                 .value = {(int64_t)d->observed_ns, r->version, d->day}};
+        memcpy(sum.id, d->session, sizeof sum.id);
+        ok &= put(s, sum);
+    }
+    if (d->counts)
+        ok &= add_days(s, r);
+    for (size_t i = 0; i < d->stack_count && d->key != SIZE_MAX; i++)
+        ok &= put(s, (struct intake_sum){FLAME, .key = {d->stacks[d->key].row, d->stacks[i].row},
+                                         .value = {(int64_t)d->stacks[i].weight_ns,
+                                                   (int64_t)d->stacks[i].samples}});
+    if (r->group)
+        ok &= add_group(s, r);
+    ok &= add_calls(s, r);
+    return ok ? FW_OK : FW_ERR_MEMORY;
+}
+
+/* ---- one sum a row ---- */
+
+static int order_keys(const struct intake_sum *a, const struct intake_sum *b)
+{
+    if (a->table != b->table)
+        return a->table < b->table ? -1 : 1;
+    for (int i = 0; i < KEYS; i++)
+        if (a->key[i] != b->key[i])
+            return a->key[i] < b->key[i] ? -1 : 1;
+    return a->has_id ? memcmp(a->id, b->id, sizeof a->id) : 0;
+}
+
+static int by_keys(const void *a, const void *b)
+{
+    return order_keys(a, b);
+}
+
+static void merge_into(struct intake_sum *to, const struct intake_sum *from)
+{
+    const char *how = tables[to->table].how;
+    for (int i = 0; how[i]; i++) {
+        if (how[i] == '+')
+            to->value[i] += from->value[i];
+        else if ((how[i] == '>') == (from->value[i] > to->value[i]))
+            to->value[i] = from->value[i];
+    }
+}
+
+/* Sorted, and equal keys made one. */
+static void settle(struct intake_sums *s)
+{
+    if (s->count == 0)
+        return;
+    qsort(s->sums, s->count, sizeof *s->sums, by_keys);
+    size_t kept = 0;
+    for (size_t i = 1; i < s->count; i++) {
+        if (order_keys(&s->sums[kept], &s->sums[i]) == 0)
+            merge_into(&s->sums[kept], &s->sums[i]);
+        else
+            s->sums[++kept] = s->sums[i];
+    }
+    s->count = kept + 1;
+}
+
+/* ---- rows ---- */
+
+struct writing {
+    struct intake_sums *s;
+    struct db_conn *conn;
+    struct intake_report **reports;
+    size_t count;
+    uint64_t now_ms;
+    struct fw_failure *why;
+};
+
+static fw_error no_memory(struct fw_failure *why)
+{
+    return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+}
+
+/*
+ * A session counts once, and as long as the longest that any of its reports knows. The row is made
+ * with -1 first, so that one statement tells (and holds) what it was before.
+ */
+static fw_error write_session(struct writing *w, const struct intake_sum *sum)
+{
+    struct db_rows *rows;
+    struct db_value project = db_int(sum->key[0]), id = db_bytes(sum->id, sizeof sum->id);
+    int64_t version = 0, day = 0, before = -1, observed = sum->value[SESSION_OBSERVED];
+    fw_error e = db_query(w->conn, &rows, w->why,
+                          "INSERT INTO session (project, session, version, day, observed_ns)"
+                          " VALUES ($1, $2, $3, $4, -1) ON CONFLICT (project, session) DO UPDATE"
+                          " SET observed_ns = session.observed_ns"
+                          " RETURNING observed_ns, version, day",
+                          DB_VALUES(project, id, db_int(sum->value[SESSION_VERSION]),
+                                    db_int(sum->value[SESSION_DAY])));
+    if (e)
+        return e;
+    if (db_next(rows)) {
+        before = db_get_int(rows, 0);
+        version = db_get_int(rows, 1);
+        day = db_get_int(rows, 2);
+    }
+    e = db_end(rows, w->why);
+    if (e || observed <= before)
+        return e;
+    struct intake_sum more = {PROJECT_DAY, .key = {sum->key[0], day, version}};
+    more.value[PROJECT_SESSIONS] = before < 0;
+    more.value[PROJECT_OBSERVED] = observed - (before < 0 ? 0 : before);
+    if (!put(w->s, more))
+        return no_memory(w->why);
+    return db_run(w->conn, w->why,
+                  "UPDATE session SET observed_ns = $3 WHERE project = $1 AND session = $2",
+                  DB_VALUES(project, id, db_int(observed)));
+}
+
+static fw_error write_install(struct writing *w, const struct intake_sum *sum)
+{
+    struct db_rows *rows;
+    int64_t reports = 0;
+    fw_error e = db_query(
+        w->conn, &rows, w->why,
+        "INSERT INTO group_install (group_id, install, reports)"
+        " VALUES ($1, $2, $3) ON CONFLICT (group_id, install) DO UPDATE"
+        " SET reports = group_install.reports + $3 RETURNING reports",
+        DB_VALUES(db_int(sum->key[0]), db_bytes(sum->id, sizeof sum->id), db_int(sum->value[0])));
+    if (e)
+        return e;
+    if (db_next(rows))
+        reports = db_get_int(rows, 0);
+    e = db_end(rows, w->why);
+    if (e || reports != sum->value[0])
+        return e;
+    struct intake_sum more = {HANG_GROUP, .key = {sum->key[0]}};
+    more.value[GROUP_INSTALLS] = 1; /* the other values are those that change nothing */
+    more.value[GROUP_FIRST_MS] = more.value[GROUP_FIRST_VERSION] = INT64_MAX;
+    return put(w->s, more) ? FW_OK : no_memory(w->why);
+}
+
+static fw_error reopen(struct writing *w, int64_t group, int64_t resolved)
+{
+    struct db_rows *rows;
+    fw_error e =
+        db_query(w->conn, &rows, w->why, "SELECT version, build FROM version WHERE id = $1",
+                 DB_VALUES(db_int(resolved)));
+    if (e)
+        return e;
+    bool back = false;
+    if (db_next(rows))
+        for (size_t i = 0; i < w->count && !back; i++)
+            back = w->reports[i]->group == group &&
+                   stack_group_later(w->reports[i]->digest.version, w->reports[i]->digest.build,
+                                     db_get_text(rows, 0), db_get_text(rows, 1));
+    e = db_end(rows, w->why);
+    if (e || !back)
+        return e;
+    return db_run(w->conn, w->why,
+                  "UPDATE hang_group SET status = 0, reopened_ms = $2 WHERE id = $1",
+                  DB_VALUES(db_int(group), db_int((int64_t)w->now_ms)));
+}
+
+static fw_error write_group(struct writing *w, const struct intake_sum *sum)
+{
+    struct db_rows *rows;
+    const int64_t *v = sum->value;
+    int64_t status = 0, resolved = 0;
+    fw_error e = db_query(
+        w->conn, &rows, w->why,
+        "UPDATE hang_group SET reports = reports + $2, blocked_ns = blocked_ns + $3,"
+        " longest_ns = GREATEST(longest_ns, $4), killed = killed + $5,"
+        " installs = installs + $6, first_ms = LEAST(first_ms, $7),"
+        " last_ms = GREATEST(last_ms, $8),"
+        " first_version = LEAST(COALESCE(first_version, $9), $9),"
+        " last_version = GREATEST(COALESCE(last_version, $10), $10)"
+        " WHERE id = $1 RETURNING status, resolved_version",
+        DB_VALUES(db_int(sum->key[0]), db_int(v[GROUP_REPORTS]), db_int(v[GROUP_BLOCKED]),
+                  db_int(v[GROUP_LONGEST]), db_int(v[GROUP_KILLED]), db_int(v[GROUP_INSTALLS]),
+                  db_int(v[GROUP_FIRST_MS]), db_int(v[GROUP_LAST_MS]),
+                  db_int(v[GROUP_FIRST_VERSION]), db_int(v[GROUP_LAST_VERSION])));
+    if (e)
+        return e;
+    if (db_next(rows)) {
+        status = db_get_int(rows, 0);
+        resolved = db_get_int(rows, 1);
+    }
+    e = db_end(rows, w->why);
+    return e || status != 2 || !resolved ? e : reopen(w, sum->key[0], resolved);
+}
+
+static fw_error write_sum(struct writing *w, const struct intake_sum *sum)
+{
+    switch (sum->table) {
+    case SESSION: return write_session(w, sum);
+    case GROUP_INSTALL: return write_install(w, sum);
+    case HANG_GROUP: return write_group(w, sum);
+    default: break;
+    }
+    struct db_value values[KEYS + VALUES];
+    size_t count = 0;
+    for (int i = 0; i < tables[sum->table].keys; i++)
+        values[count++] = db_int(sum->key[i]);
+    for (int i = 0; i < tables[sum->table].values; i++)
+        values[count++] = db_int(sum->value[i]);
+    return db_run(w->conn, w->why, tables[sum->table].sql, values, count);
+}
+
+/* Those of one table; the list may grow behind them. */
+static fw_error write_table(struct writing *w, enum table table)
+{
+    fw_error e = FW_OK;
+    for (size_t i = 0, count = w->s->count; i < count && !e; i++)
+        if (w->s->sums[i].table == table) {
+            struct intake_sum sum = w->s->sums[i]; /* the list may move */
+            e = write_sum(w, &sum);
+        }
+    return e;
+}
+
+fw_error intake_sums_write(struct intake_sums *s, struct db_conn *conn,
+                           struct intake_report **reports, size_t count, uint64_t now_ms,
+                           struct fw_failure *why)
+{
+    struct writing w = {s, conn, reports, count, now_ms, why};
+    fw_error e = FW_OK;
+    settle(s);
+    for (int table = 0; table < TABLES && !e; table++) {
+        bool adds = table == SESSION || table == GROUP_INSTALL;
+        e = write_table(&w, (enum table)table);
+        if (adds)
+            settle(s);
+    }
+    s->count = 0;
+    return e;
+}
+
+void intake_sums_free(struct intake_sums *s)
+{
+    free(s->sums);
+    *s = (struct intake_sums){0};
+}

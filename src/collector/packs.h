@@ -1,0 +1,37 @@
+/*
+ * Where the bodies of reports are: first in inbox_body, then in a pack.
+ *
+ * A pack is a blob of bodies one behind the other, each as the inbox had it (zstd). It is written
+ * when PACKS_BYTES are waiting, or when the oldest has waited for PACKS_WAIT_MS. The blob is there
+ * before one transaction moves its reports to it, so a body is always in one place at least; a
+ * crash in between leaves a blob that no row names, which packs_sweep removes later.
+ *
+ * report.pack is the pack, body_offset and body_size the compressed bytes in it. While pack is NULL
+ * body_offset is inbox_body.seq; NULL there as well: the body is gone.
+ */
+#ifndef COLLECTOR_PACKS_H
+#define COLLECTOR_PACKS_H
+
+#include "collector/db.h"
+#include "collector/jobs.h"
+
+enum { PACKS_BYTES = 4 << 20, PACKS_WAIT_MS = 60 * 1000 };
+
+/* The body of a row of `report`, as it was sent, malloc'ed. FW_ERR_NOT_FOUND: it is gone. */
+fw_error packs_body(struct collector *c, struct db_conn *conn, int64_t report, uint8_t **body,
+                    size_t *size, struct fw_failure *why);
+
+/* zstd, as the inbox has it; malloc'ed. Thread-safe. */
+fw_error packs_squeeze(struct span body, uint8_t **packed, size_t *size, struct fw_failure *why);
+/* And back: FW_ERR_CORRUPT, also when there are more than `limit` bytes. */
+fw_error packs_unsqueeze(struct span packed, size_t limit, uint8_t **body, size_t *size,
+                         struct fw_failure *why);
+
+/* Writes one pack when it is time for it, or anything is waiting and `all` is set. How many bodies
+ * went into it: 0, none. */
+fw_error packs_write(struct collector *c, bool all, size_t *count, struct fw_failure *why);
+
+/* A job: removes packs that no report is in, and blobs that are no pack's. */
+fw_error packs_sweep(struct collector *c, const struct job *job, struct fw_failure *why);
+
+#endif

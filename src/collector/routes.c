@@ -1,0 +1,32 @@
+/* All handlers: a line here for each file of them. */
+#include "collector/routes.h"
+
+extern const struct http_routes routes_access; /* api_access.c */
+extern const struct http_routes routes_server; /* api_server.c */
+extern const struct http_routes routes_page;   /* page.c */
+extern const struct http_routes routes_symbol_paths;
+extern const struct http_routes routes_symbolicate; /* api_symbolicate.c */
+
+extern const struct http_routes routes_calls;
+extern const struct http_routes routes_calls_allow;
+extern const struct http_routes routes_download;
+extern const struct http_routes routes_flame;
+extern const struct http_routes routes_groups_read;
+extern const struct http_routes routes_overview;
+extern const struct http_routes routes_report;
+extern const struct http_routes routes_reports_read;
+
+static const struct http_routes *const tables[] = {
+    &routes_calls,       &routes_calls_allow, &routes_download,     &routes_flame,
+    &routes_groups_read, &routes_overview,    &routes_report,       &routes_reports_read,
+    &routes_access,      &routes_server,      &routes_symbol_paths, &routes_symbolicate,
+    &routes_page, /* last: it takes what nobody else wanted */
+};
+
+size_t routes_all(struct http_routes *all, size_t capacity)
+{
+    size_t count = sizeof tables / sizeof *tables;
+    for (size_t i = 0; i < count && i < capacity; i++)
+        all[i] = *tables[i];
+    return count < capacity ? count : capacity;
+}

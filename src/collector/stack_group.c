@@ -1,0 +1,434 @@
+/* The group of a stack: stack_group.h. */
+#include "collector/stack_group.h"
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/failure.h"
+#include "collector/grouping.h"
+#include "collector/stack_code.h"
+#include "collector/symbols.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { STACK_FRAMES = 1024, MERGES = 32 };
+
+struct project_rules {
+    int64_t project, version;
+    struct group_rules *rules;
+};
+
+struct stack_grouper {
+    struct collector *c;
+    char generation[32];
+    struct project_rules *rules;
+    size_t rule_count, rule_capacity;
+    struct arena arena; /* of one call */
+};
+
+struct stack_image { /* row of `image` */
+    int64_t id;
+    const char *name, *path;
+    bool own;
+    struct symbols_image *map; /* NULL: there is none */
+};
+
+struct grouping { /* of one stack */
+    struct stack_grouper *g;
+    struct db_conn *conn;
+    struct fw_failure *why;
+    int64_t project, stack, main_image;
+    struct stack_frame *frames;
+    size_t count;
+    struct stack_image *images;
+    size_t image_count;
+    bool all_maps;
+};
+
+static fw_error no_memory(struct fw_failure *why)
+{
+    return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+}
+
+/* ---- rules and generation ---- */
+
+static void forget_rules(struct stack_grouper *g)
+{
+    for (size_t i = 0; i < g->rule_count; i++)
+        group_rules_free(g->rules[i].rules);
+    g->rule_count = 0;
+}
+
+fw_error stack_grouper_new(struct collector *c, struct stack_grouper **grouper)
+{
+    *grouper = calloc(1, sizeof **grouper);
+    if (!*grouper)
+        return FW_ERR_MEMORY;
+    (*grouper)->c = c;
+    return FW_OK;
+}
+
+void stack_grouper_free(struct stack_grouper *g)
+{
+    if (!g)
+        return;
+    forget_rules(g);
+    free(g->rules);
+    arena_free(&g->arena);
+    free(g);
+}
+
+static fw_error read_generation(struct stack_grouper *g, struct db_conn *conn, char text[32],
+                                struct fw_failure *why)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(conn, &rows, why,
+                          db_is_postgres(g->c->db)
+                              ? "SELECT value FROM setting WHERE name = 'generation' FOR SHARE"
+                              : "SELECT value FROM setting WHERE name = 'generation'",
+                          DB_NONE);
+    if (e)
+        return e;
+    text[0] = '\0';
+    if (db_next(rows))
+        snprintf(text, 32, "%s", db_get_text(rows, 0));
+    return db_end(rows, why);
+}
+
+fw_error stack_grouper_begin(struct stack_grouper *g, struct db_conn *conn, bool *changed,
+                             struct fw_failure *why)
+{
+    char text[32];
+    fw_error e = read_generation(g, conn, text, why);
+    if (!e && !text[0]) { /* there must be a row to be held */
+        e = db_run(conn, why,
+                   "INSERT INTO setting (name, value) VALUES ('generation', '1')"
+                   " ON CONFLICT (name) DO NOTHING",
+                   DB_NONE);
+        e = e ? e : read_generation(g, conn, text, why);
+    }
+    if (e)
+        return e;
+    *changed = strcmp(text, g->generation) != 0;
+    if (*changed)
+        forget_rules(g);
+    memcpy(g->generation, text, sizeof text);
+    return FW_OK;
+}
+
+fw_error stack_group_changed(struct db_conn *conn, struct fw_failure *why)
+{
+    return db_run(conn, why,
+                  "INSERT INTO setting (name, value) VALUES ('generation', '1')"
+                  " ON CONFLICT (name) DO UPDATE"
+                  " SET value = CAST(CAST(setting.value AS BIGINT) + 1 AS TEXT)",
+                  DB_NONE);
+}
+
+static fw_error read_rules(struct grouping *s, struct project_rules *rules)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(s->conn, &rows, s->why,
+                          "SELECT version, text FROM rules WHERE project = $1"
+                          " ORDER BY version DESC LIMIT 1",
+                          DB_VALUES(db_int(s->project)));
+    if (e)
+        return e;
+    fw_error parsed;
+    if (db_next(rows)) {
+        rules->version = db_get_int(rows, 0);
+        parsed = group_rules_parse(db_get_text(rows, 1), &rules->rules, s->why);
+    } else
+        parsed = group_rules_parse(NULL, &rules->rules, s->why);
+    e = db_end(rows, s->why);
+    return parsed ? parsed : e;
+}
+
+/* In force for the project. */
+static fw_error find_rules(struct grouping *s, const struct project_rules **found)
+{
+    struct stack_grouper *g = s->g;
+    for (size_t i = 0; i < g->rule_count; i++)
+        if (g->rules[i].project == s->project) {
+            *found = &g->rules[i];
+            return FW_OK;
+        }
+    struct project_rules rules = {.project = s->project};
+    if (!array_room(&g->rules, &g->rule_capacity, g->rule_count, sizeof *g->rules))
+        return no_memory(s->why);
+    fw_error e = read_rules(s, &rules);
+    if (e) {
+        group_rules_free(rules.rules);
+        return e;
+    }
+    g->rules[g->rule_count] = rules;
+    *found = &g->rules[g->rule_count++];
+    return FW_OK;
+}
+
+/* ---- frames and their names ---- */
+
+static const char *copied(struct grouping *s, const char *text)
+{
+    size_t size = text ? strlen(text) + 1 : 0;
+    char *copy = text ? arena_take(&s->g->arena, size) : NULL;
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+static fw_error read_image(struct grouping *s, struct stack_image *image)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(s->conn, &rows, s->why,
+                          "SELECT debug_id, arch, name, path, own FROM image WHERE id = $1",
+                          DB_VALUES(db_int(image->id)));
+    if (e)
+        return e;
+    image->name = "";
+    if (db_next(rows)) {
+        struct span id = db_get_bytes(rows, 0);
+        const char *arch = db_get_text(rows, 1);
+        image->name = copied(s, db_get_text(rows, 2));
+        image->path = copied(s, db_get_text(rows, 3));
+        image->own = db_get_int(rows, 4) != 0;
+        image->map =
+            id.size ? symbols_take(s->g->c->symbols, id.data, id.size, *arch ? arch : NULL) : NULL;
+    }
+    e = db_end(rows, s->why);
+    return e || image->name ? e : no_memory(s->why);
+}
+
+static fw_error image_of(struct grouping *s, int64_t id, struct stack_image **found)
+{
+    for (size_t i = 0; i < s->image_count; i++)
+        if (s->images[i].id == id) {
+            *found = &s->images[i];
+            return FW_OK;
+        }
+    *found = &s->images[s->image_count++];
+    **found = (struct stack_image){.id = id};
+    fw_error e = read_image(s, *found);
+    s->all_maps &= (*found)->map != NULL;
+    return e;
+}
+
+static void put_names(struct grouping *s, const struct stack_frame *frame,
+                      const struct stack_image *image, const struct symbols_found *found,
+                      struct group_frame *to, size_t *count)
+{
+    struct group_frame base = {.image = image ? image->name : "",
+                               .path = image ? image->path : NULL,
+                               .offset = frame->offset,
+                               .own_symbols = image && image->own,
+                               .is_main = image && image->id == s->main_image};
+    for (uint32_t i = 0; i < found->count; i++) {
+        const struct report_name *name = &found->names[i];
+        struct group_frame *f = &to[(*count)++];
+        *f = base;
+        f->function = name->function;
+        f->file = name->file;
+        f->line = name->line;
+        f->inlined = (name->flags & REPORT_INLINED) != 0;
+        f->tail_call = (name->flags & REPORT_TAIL_CALL) != 0;
+    }
+    if (found->count == 0)
+        to[(*count)++] = base;
+}
+
+/* All functions of the stack, in the arena. */
+static fw_error name_frames(struct grouping *s, struct group_frame **named, size_t *count)
+{
+    struct arena *arena = &s->g->arena;
+    struct symbols_place *places = arena_take_many(arena, s->count, sizeof *places);
+    struct symbols_found *found = arena_take_many(arena, s->count, sizeof *found);
+    struct stack_image **images = arena_take_many(arena, s->count, sizeof *images);
+    s->images = arena_take_many(arena, s->count, sizeof *s->images);
+    if (!places || !found || !images || !s->images)
+        return no_memory(s->why);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct stack_frame *frame = &s->frames[i];
+        images[i] = NULL;
+        fw_error e = frame->image ? image_of(s, frame->image, &images[i]) : FW_OK;
+        if (e)
+            return e;
+        places[i] = (struct symbols_place){.image = images[i] ? images[i]->map : NULL,
+                                           .offset = frame->offset,
+                                           .space = frame->space,
+                                           .kind = frame->kind};
+    }
+    fw_error e = symbols_stack(places, s->count, arena, found);
+    size_t total = 0;
+    for (size_t i = 0; i < s->count && !e; i++)
+        total += found[i].count ? found[i].count : 1;
+    *named = e ? NULL : arena_take_many(arena, total, sizeof **named);
+    if (!*named)
+        return no_memory(s->why);
+    *count = 0;
+    for (size_t i = 0; i < s->count; i++)
+        put_names(s, &s->frames[i], images[i], &found[i], *named, count);
+    return FW_OK;
+}
+
+/* ---- rows ---- */
+
+static fw_error read_stack(struct grouping *s, int64_t *group, bool *pinned)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(s->conn, &rows, s->why,
+                          "SELECT frames, group_id, main_image, pinned FROM stack WHERE id = $1",
+                          DB_VALUES(db_int(s->stack)));
+    if (e)
+        return e;
+    fw_error decoded = failure_say(s->why, FW_ERR_NOT_FOUND, 0, "there is no such stack");
+    if (db_next(rows)) {
+        s->frames = arena_take_many(&s->g->arena, STACK_FRAMES, sizeof *s->frames);
+        decoded = s->frames
+                      ? stack_decode(db_get_bytes(rows, 0), s->frames, STACK_FRAMES, &s->count)
+                      : no_memory(s->why);
+        if (decoded == FW_ERR_CORRUPT)
+            failure_say(s->why, decoded, 0, "the frames of stack %lld cannot be read",
+                        (long long)s->stack);
+        *group = db_get_int(rows, 1);
+        s->main_image = db_get_int(rows, 2);
+        *pinned = db_get_int(rows, 3) != 0;
+    }
+    e = db_end(rows, s->why);
+    return e ? e : decoded;
+}
+
+/* The group that stands for this one after merges. */
+static fw_error follow(struct grouping *s, int64_t *group)
+{
+    for (unsigned i = 0; i < MERGES; i++) {
+        struct db_rows *rows;
+        int64_t into = 0;
+        fw_error e = db_query(s->conn, &rows, s->why,
+                              "SELECT merged_into FROM hang_group WHERE id = $1 AND status = 3",
+                              DB_VALUES(db_int(*group)));
+        if (e)
+            return e;
+        if (db_next(rows))
+            into = db_get_int(rows, 0);
+        e = db_end(rows, s->why);
+        if (e || !into)
+            return e;
+        *group = into;
+    }
+    return FW_OK;
+}
+
+static fw_error find_group(struct grouping *s, const uint8_t key[16], int64_t *group)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(s->conn, &rows, s->why,
+                          "SELECT id FROM hang_group WHERE project = $1 AND key = $2",
+                          DB_VALUES(db_int(s->project), db_bytes(key, 16)));
+    *group = 0;
+    if (e)
+        return e;
+    if (db_next(rows))
+        *group = db_get_int(rows, 0);
+    return db_end(rows, s->why);
+}
+
+static fw_error make_group(struct grouping *s, const struct group_answer *a, int64_t rules,
+                           uint64_t at_ms, int64_t *group)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(
+        s->conn, &rows, s->why,
+        "INSERT INTO hang_group (project, key, rules, section, title, leaf, image, file, line,"
+        " search, why, sample_stack, first_ms, last_ms)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)"
+        " ON CONFLICT (project, key) DO NOTHING RETURNING id",
+        DB_VALUES(db_int(s->project), db_bytes(a->key, sizeof a->key), db_int(rules),
+                  db_int((int64_t)a->section), db_text(a->title), db_text(a->leaf),
+                  db_text(a->image ? a->image : ""), db_text(a->file), db_int(a->line),
+                  db_text(a->search), db_text(a->why), db_int(s->stack), db_int((int64_t)at_ms)));
+    if (e)
+        return e;
+    if (db_next(rows))
+        *group = db_get_int(rows, 0);
+    return db_end(rows, s->why);
+}
+
+static fw_error group_by_key(struct grouping *s, uint64_t at_ms, struct stack_grouped *answer)
+{
+    const struct project_rules *rules = NULL;
+    struct group_frame *named = NULL;
+    struct group_answer a;
+    size_t count = 0;
+    fw_error e = find_rules(s, &rules);
+    e = e ? e : name_frames(s, &named, &count);
+    if (e)
+        return e;
+    e = group_stack(rules->rules, named, count, &s->g->arena, &a);
+    if (e)
+        return failure_say(s->why, e, 0, "stack %lld cannot be grouped: %s", (long long)s->stack,
+                           fw_error_text(e));
+    e = find_group(s, a.key, &answer->group);
+    if (!e && !answer->group) {
+        e = make_group(s, &a, rules->version, at_ms, &answer->group);
+        answer->made = answer->group != 0;
+        if (!e && !answer->made) /* another server was faster */
+            e = find_group(s, a.key, &answer->group);
+    }
+    if (!e && !answer->group)
+        e = failure_say(s->why, FW_ERR_TIMEOUT, 0, "a group went away while it was looked for");
+    e = e ? e : follow(s, &answer->group);
+    return e ? e
+             : db_run(s->conn, s->why,
+                      "UPDATE stack SET group_id = $2, rules = $3, named = $4 WHERE id = $1",
+                      DB_VALUES(db_int(s->stack), db_int(answer->group), db_int(rules->version),
+                                db_int(s->all_maps)));
+}
+
+fw_error stack_group(struct stack_grouper *g, struct db_conn *conn, int64_t project, int64_t stack,
+                     uint64_t at_ms, struct stack_grouped *answer, struct fw_failure *why)
+{
+    struct grouping s = {
+        .g = g, .conn = conn, .why = why, .project = project, .stack = stack, .all_maps = true};
+    bool pinned = false;
+    *answer = (struct stack_grouped){0};
+    fw_error e = read_stack(&s, &answer->before, &pinned);
+    if (!e && pinned && answer->before) {
+        answer->group = answer->before;
+        e = follow(&s, &answer->group);
+    } else if (!e)
+        e = group_by_key(&s, at_ms, answer);
+    for (size_t i = 0; i < s.image_count; i++)
+        symbols_drop(s.images[i].map);
+    arena_reset(&g->arena);
+    return e;
+}
+
+/* ---- versions ---- */
+
+/* Runs of digits as numbers of any length, everything else by its bytes. */
+static int compare(const char *a, const char *b)
+{
+    while (*a && *b) {
+        if (!isdigit((unsigned char)*a) || !isdigit((unsigned char)*b)) {
+            if (*a != *b)
+                return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+            a++;
+            b++;
+            continue;
+        }
+        a += strspn(a, "0");
+        b += strspn(b, "0");
+        size_t x = strspn(a, "0123456789"), y = strspn(b, "0123456789");
+        int order = x != y ? (x < y ? -1 : 1) : memcmp(a, b, x);
+        if (order)
+            return order;
+        a += x;
+        b += y;
+    }
+    return (*a != '\0') - (*b != '\0');
+}
+
+bool stack_group_later(const char *version_a, const char *build_a, const char *version_b,
+                       const char *build_b)
+{
+    int order = compare(version_a, version_b);
+    return order ? order > 0 : compare(build_a, build_b) > 0;
+}

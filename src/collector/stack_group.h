@@ -1,0 +1,50 @@
+/*
+ * Which group a stack belongs to: its frames out of the database, names for them out of the symbol
+ * store, the key by the project's rules (grouping.h), and the group with that key, made when there
+ * is none.
+ *
+ * Called when a report brings a new stack, and again when a debug file or other rules may change
+ * the answer. It writes `stack` (group_id, rules, named) and makes rows of hang_group; moving
+ * reports and sums from the group that the stack had is the caller's.
+ *
+ * A group that was merged leads to the one it was merged into. A stack whose group is pinned
+ * (somebody merged or split by hand) stays where it is.
+ *
+ * Whoever changes stack.group_id of a stack that reports have, or status or merged_into of a group,
+ * first counts the setting "generation" up in the same transaction (stack_group_changed): workers
+ * hold that row while they write, and drop what they remember of stacks when it changed.
+ */
+#ifndef COLLECTOR_STACK_GROUP_H
+#define COLLECTOR_STACK_GROUP_H
+
+#include "collector/collector.h"
+#include "collector/db.h"
+
+/* Rules of projects as last seen. Belongs to one thread. */
+struct stack_grouper;
+fw_error stack_grouper_new(struct collector *c, struct stack_grouper **grouper);
+void stack_grouper_free(struct stack_grouper *grouper); /* NULL is fine */
+/* First in a transaction: holds the generation until the transaction ends, and forgets the rules
+ * when it is another than before; `changed` says so. */
+fw_error stack_grouper_begin(struct stack_grouper *grouper, struct db_conn *conn, bool *changed,
+                             struct fw_failure *why);
+
+struct stack_grouped {
+    int64_t group;  /* row of hang_group */
+    int64_t before; /* the stack's group until now; 0: none */
+    bool made;      /* the group is new */
+};
+/* In the caller's transaction, after stack_grouper_begin. at_ms: first_ms of a new group. */
+fw_error stack_group(struct stack_grouper *grouper, struct db_conn *conn, int64_t project,
+                     int64_t stack, uint64_t at_ms, struct stack_grouped *answer,
+                     struct fw_failure *why);
+
+/* Counts the generation up and holds it: first in a transaction that changes groups of stacks. */
+fw_error stack_group_changed(struct db_conn *conn, struct fw_failure *why);
+
+/* Whether version a comes after b: runs of digits are compared as numbers ("2.10" after "2.9"), and
+ * builds when the versions are the same. */
+bool stack_group_later(const char *version_a, const char *build_a, const char *version_b,
+                       const char *build_b);
+
+#endif

@@ -1,0 +1,101 @@
+/* Migrations (db_migrate.c): up, whole or not at all, never down, at once. */
+#include "collector/db_support.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+static void every_table_of_the_schema_is_there(void **state)
+{
+    (void)state;
+    assert_int_equal(number_now("SELECT version FROM schema_version"), (int64_t)schema_version);
+    const char *const tables[] = {"inbox", "seen", "report", "hang_group", "job", "upload_part"};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        char sql[64];
+        snprintf(sql, sizeof sql, "SELECT COUNT(*) FROM %s", tables[i]);
+        assert_int_equal(number_now(sql), 0);
+    }
+    db_close(db); /* opening again changes nothing */
+    FINE(db_open(url, &db, &why));
+    assert_int_equal(number_now("SELECT COUNT(*) FROM schema_version"), 1);
+}
+
+static void a_schema_is_brought_up_or_left_alone(void **state)
+{
+    (void)state;
+    struct db_conn *conn = taken(DB_WRITE);
+    FINE(db_run(conn, &why, insert_setting, DB_VALUES(db_text("kept"), db_text("1"))));
+    db_give(db, conn);
+    struct schema_migration steps[16] = {{0}};
+    size_t now = schema_version;
+    assert_true(now < 14);
+    memcpy(steps, schema_migrations, now * sizeof *steps);
+    steps[now] = (struct schema_migration){"CREATE TABLE later (id {ID}, data {BLOB} NOT NULL,\n"
+                                           " when_ms INTEGER NOT NULL);\n"
+                                           "ALTER TABLE setting ADD COLUMN more TEXT;\n"};
+    /* One that fails in its middle leaves nothing. */
+    steps[now + 1] = (struct schema_migration){"CREATE TABLE half (id {ID});\nNONSENSE;\n"};
+    assert_int_equal(db_migrate(db, steps, now + 2, &why), FW_ERR_UNSUPPORTED);
+    assert_int_equal(number_now("SELECT version FROM schema_version"), (int64_t)now);
+    conn = taken(DB_READ);
+    struct db_rows *rows;
+    assert_int_equal(db_query(conn, &rows, &why, "SELECT COUNT(*) FROM later", DB_NONE),
+                     FW_ERR_UNSUPPORTED);
+    db_give(db, conn);
+
+    FINE(db_migrate(db, steps, now + 1, &why));
+    assert_int_equal(number_now("SELECT version FROM schema_version"), (int64_t)now + 1);
+    conn = taken(DB_WRITE);
+    FINE(db_run(conn, &why, "INSERT INTO later (data, when_ms) VALUES ($1, $2)",
+                DB_VALUES(db_bytes("x", 1), db_int(1795339395188))));
+    db_give(db, conn);
+    assert_true(number_now("SELECT when_ms FROM later") == 1795339395188);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM setting WHERE name = 'kept' AND more IS "
+                                "NULL"),
+                     1);
+    /* This program knows `now` only. */
+    struct db *older;
+    assert_int_equal(db_open(url, &older, &why), FW_ERR_UNSUPPORTED);
+    assert_null(older);
+    assert_non_null(strstr(why.message, "newer"));
+    assert_int_equal(number_now("SELECT COUNT(*) FROM later"), 1);
+}
+
+struct server {
+    pthread_t thread;
+    fw_error error;
+};
+
+static void *open_too(void *context)
+{
+    struct server *a = context;
+    struct db *mine = NULL;
+    a->error = db_open(url, &mine, NULL);
+    db_close(mine);
+    return NULL;
+}
+
+static void servers_may_start_at_once(void **state)
+{
+    (void)state;
+    db_close(db);
+    new_url();
+    struct server servers[6] = {0};
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(pthread_create(&servers[i].thread, NULL, open_too, &servers[i]), 0);
+    for (int i = 0; i < 6; i++)
+        pthread_join(servers[i].thread, NULL);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(servers[i].error, FW_OK);
+    FINE(db_open(url, &db, &why));
+    assert_int_equal(number_now("SELECT COUNT(*) FROM schema_version"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_table_of_the_schema_is_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_schema_is_brought_up_or_left_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(servers_may_start_at_once, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
