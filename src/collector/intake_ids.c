@@ -351,6 +351,16 @@ fw_error intake_ids_fill(struct intake_ids *ids, struct db_conn *conn,
     return e;
 }
 
+bool intake_ids_has_group(struct intake_ids *ids, int64_t project, const struct digest_stack *stack)
+{
+    uint8_t key[12 + sizeof stack->hash];
+    put_u64(key, (uint64_t)project);
+    put_u32(key + 8, sizeof stack->hash);
+    memcpy(key + 12, stack->hash, sizeof stack->hash);
+    const struct id_entry *entry = id_map_find(&ids->stacks, (struct span){key, sizeof key});
+    return entry && entry->group;
+}
+
 void intake_ids_forget(struct intake_ids *ids)
 {
     id_map_clear(&ids->images);

@@ -37,6 +37,9 @@ struct intake_report { /* one of a batch */
 fw_error intake_ids_fill(struct intake_ids *ids, struct db_conn *conn,
                          struct intake_report **reports, size_t count, struct arena *arena,
                          struct fw_failure *why);
+/* Whether the group of this stack is remembered. */
+bool intake_ids_has_group(struct intake_ids *ids, int64_t project,
+                          const struct digest_stack *stack);
 /* A frame of a digest with the row of its image in place of the number. */
 static inline struct stack_frame intake_row_frame(const struct digest *d,
                                                   const struct stack_frame *frame)
