@@ -177,13 +177,16 @@ static fw_error open_it(struct db *db, enum db_use use, struct db_conn **conn,
     struct sqlite_conn *c = calloc(1, sizeof *c);
     if (!c)
         return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
-    /* Only its owner may read it: it holds hashes of secrets and what people's programs did. */
-    int fd = open(db->where, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) {
+    /* Only its owner may read it: it holds hashes of secrets and what people's programs did. One
+     * that is there is opened by SQLite alone: to close another descriptor of it would give up all
+     * locks that this process has on it. */
+    int fd = open(db->where, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && (errno != EEXIST || access(db->where, R_OK | W_OK) != 0)) {
         free(c);
         return files_say(why, errno, "cannot open the database %s", db->where);
     }
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int result = sqlite3_open_v2(db->where, &c->db, flags, NULL);
     if (!result)

@@ -22,3 +22,12 @@ target_compile_definitions(test_collector_symbols PRIVATE "SYMBOL_PROGRAMS=${fw_
 add_dependencies(test_collector_symbols program_tail_calls program_tail_units)
 set_tests_properties(collector_symbols PROPERTIES LABELS concurrency)
 fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
+
+# Debug files into the data folder of a server.
+add_executable(store_file collector/store_file.c collector/store_map.c)
+target_include_directories(store_file PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(store_file PRIVATE framewalk_collector framewalk_symbols_core framewalk_core)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME collector_symbol_paths COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/symbol_paths_test.py
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk> $<TARGET_FILE:store_file>)
+set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
