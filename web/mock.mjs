@@ -103,7 +103,7 @@ function dayRows(scale, seed) {
         const adoption = [d < 5 ? (5 - d) / 6 : 0, d < 5 ? 0.35 - (5 - d) * 0.04 : Math.min(0.75, (14 - d) / 10), 0.3 + d * 0.02, 0.08 + d * 0.01];
         versions.forEach((version, i) => {
             const blocked = Math.round(scale * adoption[i] * (0.8 + roll() * 0.5) * (i === 0 ? 1.5 : 1));
-            if (blocked > 0) rows.push({ day: day(d), version, reports: Math.round(blocked / (2.1 * S)), blocked_ns: blocked, killed: Math.round(blocked / (300 * S)) });
+            if (blocked > 0) rows.push({ day: day(d), version, reports: Math.round(blocked / (2.1 * S)), blocked_ns: blocked, killed: Math.round(blocked / (150 * S)) });
         });
     }
     return rows;

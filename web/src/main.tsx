@@ -107,7 +107,7 @@ function Shell({ app, view, children, signOut }: { app: App; view: string; child
                 <div class="side-foot">
                     <Work server={app.server} />
                     <ThemeSwitch />
-                    <button type="button" class="nav-button" onClick={signOut}><Icon name="out" /><span class="cut">Sign out {app.session.label}</span></button>
+                    <button type="button" class="nav-button" onClick={signOut}><Icon name="out" /><span class="cut">Sign out ({app.session.label})</span></button>
                 </div>
             </div>
         </header>

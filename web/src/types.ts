@@ -20,7 +20,7 @@ export interface VersionShare { version: string; reports: number; blocked_ns: nu
 export interface Day { day: string; version?: string; reports: number; blocked_ns: number; killed: number }
 export interface Version {
     version: string; build: string; first_ms: number; reports: number; blocked_ns: number; killed: number;
-    sessions: number; observed_ns: number; rate: number | null;
+    sessions: number | null; observed_ns: number | null; rate: number | null;
 }
 export interface Overview {
     versions: Version[]; days: Day[];
@@ -30,7 +30,7 @@ export interface Overview {
 }
 export interface Frame {
     function: string | null; file: string | null; line: number | null; image: string; offset: string; kind: "exact" | "return";
-    inlined: boolean; tail_call: boolean; app: boolean; status: "named" | "no_map" | "unknown" | "gap";
+    inlined: boolean; tail_call: boolean; app: boolean; status: "named" | "no_map" | "unknown" | "gap"; omitted?: number;
     source?: { line: number; text: string }[];
 }
 export interface WhyFrame { frame: number; function: string | null; role: string; rule: string; in_key: boolean }
@@ -57,7 +57,7 @@ export interface Sample { at_ns: number; weight_ns: number; count: number; stack
 export interface Report {
     id: string; kind: string; project: string; received_ms: number; started_ms: number; process_age_ms: number; version: string;
     build: string; os: string; device: string; arch: string; executable: string; app: string; ending: string; veto: string | null;
-    duration_ns: number; complete: boolean; note: string | null; group: { id: string; title: string } | null;
+    duration_ns: number; complete: boolean; body?: boolean; truncated?: boolean; note: string | null; group: { id: string; title: string } | null;
     threads: Thread[]; samples: Sample[]; stacks: Frame[][]; calls: { api?: string; count?: number; frames?: Frame[] }[];
     scripts: { at_ns: number; frames: { function: string; file: string; line: number }[] }[];
     keys: { key: string; value: string }[];

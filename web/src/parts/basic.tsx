@@ -120,14 +120,14 @@ export function Shown<T>({ of, lines, children }: {
 }
 
 /** Blocked time of each day as bars; its numbers for those who cannot see it. */
-export function Spark({ values, label }: { values: number[]; label: string }) {
-    const most = Math.max(...values, 1), width = 84, height = 22;
+export function Spark({ values, label, wide = false }: { values: number[]; label: string; wide?: boolean }) {
+    const most = Math.max(...values, 1), width = wide ? 420 : 84, height = wide ? 44 : 22;
     const step = width / Math.max(values.length, 1);
-    return <svg class="spark" viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={label}>
+    return <svg class={wide ? "spark wide" : "spark"} viewBox={`0 0 ${width} ${height}`} width={wide ? undefined : width} height={height} preserveAspectRatio="none" role="img" aria-label={label}>
         <title>{label}</title>
         {values.map((v, i) => {
             const h = v ? Math.max(1.5, (height - 1) * v / most) : 0.75;
-            return <rect key={i} class={v ? "" : "none"} x={i * step} y={height - h} width={Math.max(step - 1.2, 0.6)} height={h} rx="0.6" />;
+            return <rect key={i} class={v ? "" : "none"} x={i * step} y={height - h} width={Math.max(step - (wide ? 3 : 1.2), 0.6)} height={h} rx="0.6" />;
         })}
     </svg>;
 }

@@ -81,7 +81,7 @@ export function DaysChart({ days, order, label }: { days: Day[]; order: string[]
             <span class="spring" /><span class="muted">{over !== null && names[over] ? `${dayName(names[over])} (UTC): ${duration(totals[over])}` : ""}</span>
         </div>
         <div ref={box} class="plot" aria-hidden="true" />
-        <details class="as-table"><summary>{label}: as table</summary>
+        <details class="as-table"><summary>As table</summary>
             <div class="scroll" tabIndex={0} role="region" aria-label={label}><table class="list dense"><thead><tr><th scope="col">Day (UTC)</th>{series.map((s) => <th key={s.name} scope="col" class="right">{s.name}</th>)}<th scope="col" class="right">Reports</th></tr></thead>
                 <tbody>{names.map((d, i) => <tr key={d}><th scope="row">{dayName(d)}</th>{series.map((s) => <td key={s.name} class="right num">{s.values[i] ? duration(s.values[i]) : "–"}</td>)}
                     <td class="right num">{count(series.reduce((sum, s) => sum + s.reports[i], 0))}</td></tr>)}</tbody></table></div>

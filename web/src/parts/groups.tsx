@@ -14,11 +14,13 @@ export const LEAVES: Record<string, [string, string]> = {
     disk: ["waits: disk", "The thread read or wrote files"],
     network: ["waits: network", "The thread waited for the network"],
     wait: ["waits", "The thread waited"],
+    timer: ["sleeps", "The thread slept for a time"],
+    idle: ["idle", "The thread had nothing to do"],
 };
 
 export function Leaf({ leaf }: { leaf: string }) {
     const known = LEAVES[leaf];
-    return leaf ? <Tag tone={`leaf ${known ? leaf : ""}`} title={known?.[1]}>{known?.[0] ?? leaf}</Tag> : null;
+    return leaf && leaf !== "unknown" ? <Tag tone={`leaf ${known ? leaf : ""}`} title={known?.[1]}>{known?.[0] ?? leaf}</Tag> : null;
 }
 
 export function Status({ g }: { g: Group }) {
@@ -36,7 +38,9 @@ export function Status({ g }: { g: Group }) {
 export function GroupTable({ groups, whole, start = 0, label }: { groups: Group[]; whole: number; start?: number; label: string }) {
     const link = useLink();
     const most = Math.max(...groups.map((g) => g.blocked_ns), 1);
-    return <ol class="groups" aria-label={label} start={start + 1}>
+    return <>
+        <div class="groups-head" aria-hidden="true"><span /><span>Hang</span><span>Blocked</span><span>By day</span><div class="facts"><span>Reports</span><span>Installs</span><span>Longest</span><span>Versions</span><span>Last seen</span></div></div>
+        <ol class="groups" aria-label={label} start={start + 1}>
         {groups.map((g, i) => <li key={g.id}>
             <span class="rank num" aria-hidden="true">{start + i + 1}</span>
             <div class="main">
@@ -60,7 +64,7 @@ export function GroupTable({ groups, whole, start = 0, label }: { groups: Group[
                 <div><dt>Last seen</dt><dd><Time ms={g.last_ms} /></dd></div>
             </dl>
         </li>)}
-    </ol>;
+    </ol></>;
 }
 
 export const DAYS: [string, string][] = [["1", "24 hours"], ["7", "7 days"], ["14", "14 days"], ["30", "30 days"], ["90", "90 days"], ["400", "400 days"]];

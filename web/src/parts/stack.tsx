@@ -12,7 +12,7 @@ const missing: Record<Frame["status"], string> = {
 };
 
 export const frameName = (f: Frame): string =>
-    f.status === "gap" ? "frames missing" : f.function ?? `${f.image ? baseName(f.image) : "unknown image"} + ${f.offset}`;
+    f.status === "gap" ? (f.omitted ? `${f.omitted} frames left out` : "frames missing") : f.function ?? `${f.image ? baseName(f.image) : "unknown image"} + ${f.offset}`;
 
 /** As engineers paste it. */
 export const stackText = (frames: Frame[]): string =>
@@ -38,10 +38,9 @@ export function Stack({ frames, source = true, label, most = 200 }: { frames: Fr
                 {f.file && <Cut s={place(f.file, f.line)} class="mono" title={`${f.file}${f.line ? `:${f.line}` : ""}`} />}
                 <Cut s={baseName(f.image || "")} class="image muted" title={f.image} />
             </span>
-            {source && f.source && f.source.length > 0 && <table class="source"><caption class="hidden">Source of {frameName(f)}</caption><tbody>
-                {f.source.map((l) => <tr key={l.line} class={l.line === f.line ? "here" : ""}>
-                    <th scope="row" class="num">{l.line}</th><td><code>{l.text}</code></td></tr>)}
-            </tbody></table>}
+            {source && f.source && f.source.length > 0 && <div class="source" role="group" aria-label={`Source of ${frameName(f)}`} tabIndex={0}><div>
+                {f.source.map((l) => <p key={l.line} class={l.line === f.line ? "here" : ""}><span class="num muted">{l.line}</span><code>{l.text}</code></p>)}
+            </div></div>}
         </li>)}
         {frames.length > most && <li class="muted pad">… and {frames.length - most} more frames; the download has them all.</li>}
     </ol>;

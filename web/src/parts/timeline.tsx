@@ -39,7 +39,7 @@ export function Timeline({ report }: { report: Report }) {
     return <div class="timeline">
         <div class="lanes" role="group" aria-label="Stacks over time; choosing one shows it below">
             {lanes.slice(0, MOST_LANES).map((l) => <button key={l.stack} type="button" class="lane" aria-pressed={l === lane} onClick={() => choose(l.stack)}>
-                <Cut s={l.frames.length ? frameName(telling(l.frames)) : "no frames"} class="fn" />
+                <span class="lane-name"><Cut s={l.frames.length ? frameName(telling(l.frames)) : "no frames"} class="fn" />{l.frames.length > 0 && telling(l.frames) !== l.frames[0] && <Cut s={`in ${frameName(l.frames[0])}`} class="muted small" />}</span>
                 <span class="num">{duration(l.weight)} <span class="muted">{share(l.weight, whole)}</span></span>
                 <svg class="strip" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
                     {l.parts.map((p, i) => <rect key={i} x={(1000 * (p.at - from)) / (to - from)} width={Math.max((1000 * p.weight) / (to - from), 2)} height="10" />)}
@@ -48,6 +48,6 @@ export function Timeline({ report }: { report: Report }) {
             <div class="ticks num muted" aria-hidden="true">{marks.map((m) => <span key={m}>{duration((to - from) * m)}</span>)}</div>
             {lanes.length > MOST_LANES && <p class="muted small pad">{many(lanes.length - MOST_LANES, "stack")} with less time not shown.</p>}
         </div>
-        <Stack frames={lane.frames} label="The chosen stack" source={false} />
+        <div class="scroll short" tabIndex={0} role="region" aria-label="The chosen stack"><Stack frames={lane.frames} label="The chosen stack, innermost frame first" source={false} /></div>
     </div>;
 }

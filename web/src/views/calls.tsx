@@ -55,7 +55,7 @@ function Rows({ rows, onAllow, change = false, label }: { rows: CallRow[]; onAll
             <tr key={rowKey(r)} class={rowKey(r) === open ? "chosen" : ""}>
                 <th scope="row"><Cut s={r.api} class="mono" /></th>
                 <td class="wide"><button type="button" class="link" aria-expanded={rowKey(r) === open} onClick={() => setOpen(rowKey(r) === open ? "" : rowKey(r))}><Cut s={callerName(r)} class="fn" /></button>
-                    <div class="sub"><Cut s={place(r.caller.file, r.caller.line)} class="mono" title={r.caller.file ?? ""} /> <Cut s={baseName(r.caller.image || "")} title={r.caller.image} /></div></td>
+                    <div class="sub">{r.caller.file && <Cut s={place(r.caller.file, r.caller.line)} class="mono" title={r.caller.file} />}<Cut s={baseName(r.caller.image || "")} title={r.caller.image} /></div></td>
                 <td class="right num">{change ? `${compact(r.before ?? 0)} → ${compact(r.after ?? 0)}` : <span title={Object.entries(r.versions).map(([v, n]) => `${v}: ${count(n)}`).join("\n")}>{compact(r.count)}</span>}</td>
                 <td><Cut s={r.first_version} /> <span class="muted small"><Time ms={r.first_ms} /></span></td><td><Time ms={r.last_ms} /></td>
                 <td>{r.allowed ? <Tag tone="good">allowed</Tag> : <Tag tone="bad">not allowed</Tag>} {!r.allowed && onAllow && <Button kind="small" onClick={() => onAllow(r)} aria-label={`Allow ${r.api} in ${callerName(r)}…`}>Allow…</Button>}</td>

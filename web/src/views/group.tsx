@@ -54,10 +54,10 @@ function Reports({ g }: { g: GroupDetail }) {
     return <Panel title="Reports" id="reports" aside={list.data && list.data.items.length > 0 && <Select label="Timeline of" value={chosen ?? ""} onValue={(id) => set({ report: id }, true)}
         options={(list.data.items.some((r) => r.id === chosen) || !chosen ? list.data.items : [{ id: chosen, duration_ns: NaN, version: "" } as ReportLine, ...list.data.items]).map((r): [string, string] => [r.id, `${duration(r.duration_ns)} · ${r.version} · ${r.id.slice(0, 8)}`])} />}>
         <Shown of={list} lines={6}>{(d) => d.items.length === 0 ? <Empty title="No reports are kept"><p>Their time is over, or the filters leave none; the sums remain.</p></Empty> : <>
-            {report.data && report.data.id === chosen ? <>
+            {report.data && report.data.id === chosen && report.data.body !== false ? <>
                 <Timeline report={report.data} key={chosen} />
                 <p class="pad small"><a href={link(`reports/${encodeURIComponent(chosen!)}`)}>All threads of this report</a></p>
-            </> : report.error ? <p class="muted pad">The body of this report is no longer kept.</p> : <Skeleton lines={8} />}
+            </> : report.error || report.data?.body === false ? <p class="muted pad">The body of this report is no longer kept.</p> : <Skeleton lines={8} />}
             <div class="scroll" tabIndex={0} role="region" aria-label="Reports of this hang"><table class="list"><caption class="hidden">Reports of this hang, newest first</caption>
                 <thead><tr><th scope="col">Report</th><th scope="col" class="right">Blocked</th><th scope="col">Ended</th><th scope="col">Version</th><th scope="col">OS</th><th scope="col">Device</th><th scope="col">Started</th></tr></thead>
                 <tbody>{d.items.map((r) => <tr key={r.id} class={r.id === chosen ? "chosen" : ""}><th scope="row"><a class="mono" href={link(`reports/${encodeURIComponent(r.id)}`)}>{r.id.slice(0, 8)}</a>{!r.complete && <> <Tag tone="warn" title="The process ended before the report was whole">partial</Tag></>}</th>

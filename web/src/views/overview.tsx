@@ -3,7 +3,7 @@
 import { query, useLoad } from "../api";
 import { filtersOf, serverUrl, useApp, useLink, useQuery } from "../app";
 import { compact, count, duration, many, place, share } from "../format";
-import { Blocked, Command, Cut, Empty, Icon, Panel, Shares, Shown, Skeleton, Tag, Time } from "../parts/basic";
+import { Blocked, Command, Cut, Empty, Icon, Panel, Shares, Shown, Skeleton, Spark, Tag, Time } from "../parts/basic";
 import { DaysChart } from "../parts/days";
 import { DAYS, Filters, GroupTable, Leaf, reportsText, versionLabel } from "../parts/groups";
 import { Stack } from "../parts/stack";
@@ -36,6 +36,7 @@ function Costliest({ data, whole, days }: { data: Data; whole: number; days: str
                 <div><dt>On average</dt><dd class="num">{duration(g.reports ? g.blocked_ns / g.reports : 0)}</dd></div>
                 <div><dt>Longest</dt><dd class="num">{duration(g.longest_ns)}</dd></div>
             </dl>
+            <Spark wide values={g.trend} label={`Blocked time of each of ${g.trend.length} days, oldest first`} />
             <p class="muted">{reportsText(g)}, since {g.first_version || "an unknown version"}{g.killed > 0 && <>; <b class="bad-text">{count(g.killed)} ended with the process killed</b></>}. Last seen <Time ms={g.last_ms} />.</p>
         </div>
         <div class="cost-stack">
@@ -74,7 +75,7 @@ function Change({ now, before }: { now: number | null; before: number | null }) 
 function Versions({ versions }: { versions: Version[] }) {
     const link = useLink();
     if (!versions.length) return <p class="muted pad">No version has sent anything in this time.</p>;
-    const observed = versions.reduce((sum, v) => sum + v.observed_ns, 0);
+    const observed = versions.reduce((sum, v) => sum + (v.observed_ns ?? 0), 0);
     const most = Math.max(...versions.map((v) => v.rate ?? 0), 0.001);
     return <div class="scroll" tabIndex={0} role="region" aria-label="Versions"><table class="list">
         <caption class="hidden">Versions, newest first</caption>
@@ -84,7 +85,7 @@ function Versions({ versions }: { versions: Version[] }) {
             <td class="rate"><span class="num">{rateText(v.rate)}</span> <Change now={v.rate} before={versions[i + 1]?.rate ?? null} />
                 <meter class="bar" min={0} max={most} value={v.rate ?? 0} aria-label="Rate beside other versions" /></td>
             <td class="right"><Blocked ns={v.blocked_ns} /></td><td class="right num">{compact(v.reports)}</td>
-            <td class={`right num ${v.killed ? "bad-text" : "muted"}`}>{compact(v.killed)}</td><td class="right num">{share(v.observed_ns, observed)}</td><td><Time ms={v.first_ms} /></td>
+            <td class={`right num ${v.killed ? "bad-text" : "muted"}`}>{compact(v.killed)}</td><td class="right num">{v.observed_ns === null ? "–" : share(v.observed_ns, observed)}</td><td><Time ms={v.first_ms} /></td>
         </tr>)}</tbody>
     </table></div>;
 }

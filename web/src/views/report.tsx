@@ -64,14 +64,16 @@ export function ReportView({ id }: { id: string }) {
                 {r.veto && <p class="notice"><Icon name="warn" /><span>Not counted as a hang: {r.veto}</span></p>}
                 {r.note && <p class="notice"><Icon name="warn" /><span>{r.note}</span></p>}
                 {!r.complete && <p class="notice"><Icon name="warn" /><span>The process ended before this report was whole: what is here is what was on the disk.</span></p>}
+                {r.body === false && <p class="notice"><Icon name="reports" /><span>The body of this report is no longer kept (Settings, Retention): its stacks remain in the sums of its hang.</span></p>}
+                {r.truncated && <p class="notice"><Icon name="warn" /><span>There is more in this report than is shown here; the download has all of it.</span></p>}
                 <dl class="facts-row">{facts.filter(([, v]) => v).map(([name, v]) => <div key={name}><dt>{name}</dt><dd><Cut s={v} /></dd></div>)}
                     <div><dt>Started</dt><dd><Time ms={r.started_ms || r.received_ms} exact /></dd></div></dl>
                 {(r.samples.length > 0 || r.stacks.length > 0) && <Panel title="Timeline" aside={<span class="muted small">{many(r.samples.length, "sample")}, {many(r.stacks.length, "distinct stack")}</span>}><Timeline report={r} /></Panel>}
-                <Panel title={many(r.threads.length, "thread")} aside={<Search label="Search threads" placeholder="Thread, function, file" value={text} onValue={setText} />}>
+                {r.body !== false && <Panel title={many(r.threads.length, "thread")} aside={<Search label="Search threads" placeholder="Thread, function, file" value={text} onValue={setText} />}>
                     {r.threads.length === 0 ? <p class="muted pad">This report has the stack of the watched thread only; it is in the timeline.</p>
                         : shown.length === 0 ? <p class="muted pad">No thread has that.</p>
                         : shown.map((f, i) => <ThreadBlock key={`${f.thread.id}-${wanted}`} of={f} open={i < 1 || f.thread.watched || f.thread.main || (!!wanted && i < 5)} />)}
-                </Panel>
+                </Panel>}
                 {r.scripts.length > 0 && <Panel title="Scripts">{r.scripts.map((s, i) => <ol key={i} class="stack">{s.frames.map((f, j) => <li key={j} class="frame app named"><span class="index num">{j}</span><span class="what"><Cut s={f.function} class="fn" /></span><span class="where"><Cut s={`${f.file}:${f.line}`} class="mono" /></span></li>)}</ol>)}</Panel>}
                 {r.calls.length > 0 && <Panel title="Watched calls">{r.calls.map((c, i) => <details key={i} class="thread"><summary><Cut s={c.api ?? "call"} class="fn" />{c.count !== undefined && <Tag>× {c.count}</Tag>}</summary><Stack frames={c.frames ?? []} label={`Caller of ${c.api}`} /></details>)}</Panel>}
                 <div class="two">

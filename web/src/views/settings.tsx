@@ -17,7 +17,7 @@ const DAY = 86400000;
 function NewToken({ onMade }: { onMade: () => void }) {
     const { project, projects } = useApp();
     const [kind, setKind] = useState<"token" | "key">("key");
-    const [label, setLabel] = useState(""), [scopes, setScopes] = useState<string[]>(["read"]), [days, setDays] = useState("90"), [only, setOnly] = useState(project);
+    const [label, setLabel] = useState(""), [scopes, setScopes] = useState<string[]>(["read"]), [days, setDays] = useState(""), [only, setOnly] = useState(project);
     const [made, setMade] = useState<Token>();
     const action = useAction();
     const submit = (e: Event) => {
