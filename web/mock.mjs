@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 const here = dirname(fileURLToPath(import.meta.url));
 const DAY = 86400000, S = 1e9, MS = 1e6;
 
-export const POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'";
+export const POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src 'self' data: blob:; object-src 'none'; worker-src 'self'"; // the server's (src/collector/http_reply.c)
 
 /** Numbers that look random and are not. */
 function rolling(seed) {

@@ -48,6 +48,7 @@ export const WIDE = { width: 1440, height: 900 }, PHONE = { width: 360, height: 
 export async function open(browser, url, { size = WIDE, dark = false } = {}) {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
+    page.setDefaultTimeout(15000);
     page.wrong = [];
     page.expected = []; // pieces of console errors that a test provokes
     page.on("console", (m) => { if (m.type() === "error" && !page.expected.some((e) => m.text().includes(e))) page.wrong.push(`console: ${m.text()}`); });

@@ -107,9 +107,9 @@ function AllowList({ onChange }: { onChange: () => void }) {
     const action = useAction();
     return <Shown of={list} lines={4}>{(d) => d.items.length === 0
         ? <Empty title="Nothing is allowed yet"><p>Use “Allow…” beside a caller; a pattern may have * in it.</p></Empty>
-        : <>{action.error && <ErrorBox error={action.error} />}<table class="list"><caption class="hidden">What is allowed</caption><thead><tr><th scope="col">API</th><th scope="col">Caller</th><th scope="col">Why</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+        : <>{action.error && <ErrorBox error={action.error} />}<div class="scroll" tabIndex={0} role="region" aria-label="What is allowed"><table class="list"><caption class="hidden">What is allowed</caption><thead><tr><th scope="col">API</th><th scope="col">Caller</th><th scope="col">Why</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
             <tbody>{d.items.map((r) => <tr key={r.id}><th scope="row" class="mono"><Cut s={r.api} /></th><td class="mono"><Cut s={r.caller} /></td><td><Cut s={r.note} /></td>
-                <td class="right">{can(app, "triage") && <Button kind="small" aria-label={`Remove ${r.api}, ${r.caller}`} onClick={() => action.run(async () => { await send("DELETE", `${app.api}/calls/allow/${encodeURIComponent(r.id)}`); list.reload(); onChange(); })}>Remove</Button>}</td></tr>)}</tbody></table></>}</Shown>;
+                <td class="right">{can(app, "triage") && <Button kind="small" aria-label={`Remove ${r.api}, ${r.caller}`} onClick={() => action.run(async () => { await send("DELETE", `${app.api}/calls/allow/${encodeURIComponent(r.id)}`); list.reload(); onChange(); })}>Remove</Button>}</td></tr>)}</tbody></table></div></>}</Shown>;
 }
 
 export function Calls() {
