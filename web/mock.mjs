@@ -14,6 +14,14 @@ const DAY = 86400000, S = 1e9, MS = 1e6;
 
 export const POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src 'self' data: blob:; object-src 'none'; worker-src 'self'"; // the server's (src/collector/http_reply.c)
 
+const unescaped = (path) => {
+    try {
+        return decodeURIComponent(path);
+    } catch {
+        return path;
+    }
+};
+
 /** Numbers that look random and are not. */
 function rolling(seed) {
     return () => {
@@ -234,7 +242,7 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
     });
 
     function answer(request, response, body) {
-        const url = new URL(request.url, "http://mock"), path = decodeURIComponent(url.pathname), q = Object.fromEntries(url.searchParams);
+        const url = new URL(request.url, "http://mock"), path = unescaped(url.pathname), q = Object.fromEntries(url.searchParams);
         state.requests.push(`${request.method} ${request.url}`);
         const head = { "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store" };
         const reply = (status, value, more = {}) => { response.writeHead(status, { ...head, "Content-Type": "application/json", ...more }); response.end(value === undefined ? "" : JSON.stringify(value)); };

@@ -69,7 +69,7 @@ export async function signIn(page, url, { path = "/", token = "fwt_mock" } = {})
     if (!token.startsWith("fwt_mock") && !token.startsWith("fwt_reader")) page.expected.push("401");
     await page.type("input[type=password]", token);
     await page.keyboard.press("Enter");
-    await page.waitForSelector("main h1, main .empty");
+    await page.waitForSelector("header.side");
     await settled(page);
 }
 

@@ -22,14 +22,15 @@ for (const [size, label] of [[undefined, "wide"], [PHONE, "phone"]]) pageTest(`s
         assert.doesNotMatch(html[1], /owned/);
         assert.equal(html[2], 0);
         assert.ok(html[3] <= 0, `${path} is ${html[3]} pixels too wide`);
-        assert.ok(!html[0].includes("A".repeat(2500)), `${path}: endless names are cut`);
+        const longest = await page.evaluate(() => Math.max(...[...document.querySelectorAll("main *")].flatMap((e) => [e.title ?? "", e.ariaLabel ?? "", ...[...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data)]).map((s) => (typeof s === "string" ? s.length : 0))));
+        assert.ok(longest < 2500, `${path}: endless names are cut, in titles too: ${longest}`);
     }
     await picture(page, `hostile-${label}`);
 }, { size });
 
 pageTest("an address cannot carry a script either", async (page, mock) => {
-    for (const bad of [`/p/${encodeURIComponent(HOSTILE.script)}/overview`, `/p/default/${encodeURIComponent(HOSTILE.script).replaceAll(".", "%2E")}`, `/p/default/groups?q=${encodeURIComponent(HOSTILE.script)}&version=${encodeURIComponent(HOSTILE.script)}`, "/p/default/groups/%zz"]) {
-        await page.goto(mock.url + bad.replaceAll("%2E", ""));
+    for (const bad of [`/p/${encodeURIComponent(HOSTILE.script.replaceAll(".", ""))}/overview`, `/p/default/${encodeURIComponent(HOSTILE.script.replaceAll(".", ""))}`, `/p/default/groups?q=${encodeURIComponent(HOSTILE.script)}&version=${encodeURIComponent(HOSTILE.script)}`, "/p/default/groups/%zz"]) {
+        await page.goto(mock.url + bad);
         await page.waitForSelector("main h1, main .empty, main .error");
         assert.doesNotMatch(await page.title(), /^owned/);
         assert.equal(await page.$$eval("main script, main img", (all) => all.length), 0);

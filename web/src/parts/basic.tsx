@@ -8,7 +8,7 @@ import { ago, duration, share, utc, visible, when } from "../format";
 const MOST_SHOWN = 300;
 const MOST_TITLE = 2000;
 
-const shortened = (text: string, most: number) => (text.length > most ? `${text.slice(0, most)}…` : text);
+export const shortened = (text: string, most = 200) => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 /** A foreign string on one line, cut where there is no more room; whole in its title. */
 export function Cut({ s, class: name = "", title }: { s: string | null | undefined; class?: string; title?: string }) {
@@ -141,9 +141,9 @@ export function Shares({ rows, empty, what = "blocked", href }: {
     if (!rows.length) return <p class="muted pad">{empty}</p>;
     return <ul class="shares">
         {rows.map((r) => <li key={r.name}>
-            {href ? <a href={href(r.name)} class="cut" title={`Only ${r.name}`}>{r.name || "unknown"}</a> : <Cut s={r.name || "unknown"} />}
+            {href ? <a href={href(r.name)} class="cut" title={`Only ${shortened(r.name)}`}>{shortened(r.name) || "unknown"}</a> : <Cut s={r.name || "unknown"} />}
             <span class="num">{r.text}</span>
-            <meter class="bar" min={0} max={most} value={r.value} aria-label={`${r.name}: ${share(r.value, whole)} of what is ${what}`} />
+            <meter class="bar" min={0} max={most} value={r.value} aria-label={`${shortened(r.name)}: ${share(r.value, whole)} of what is ${what}`} />
             <span class="muted num">{r.detail ?? share(r.value, whole)}</span>
         </li>)}
     </ul>;
@@ -169,7 +169,7 @@ export function Select({ label, value, options, onValue, bare = false }: {
 }) {
     return <label class="select"><span class={bare ? "hidden" : "muted"}>{label}</span>
         <select value={value} onChange={(e) => onValue(e.currentTarget.value)}>
-            {options.map(([v, name]) => <option key={v} value={v}>{name.length > 60 ? `${name.slice(0, 60)}…` : name}</option>)}
+            {options.map(([v, name]) => <option key={v} value={v}>{shortened(name, 60)}</option>)}
         </select></label>;
 }
 

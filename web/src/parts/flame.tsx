@@ -5,7 +5,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Flame as FlameData } from "../types";
 import { baseName, duration, place, share } from "../format";
-import { Button, CopyButton, Cut, Search, SortHead, Tag } from "./basic";
+import { Button, CopyButton, Cut, Search, shortened, SortHead, Tag } from "./basic";
 import { functionsOf, inverted, matches, nodesOf, pathTo, treeOf, withoutSystem, type Node } from "./flame_tree";
 
 const ROW = 20;
@@ -206,7 +206,7 @@ export function FlameGraph({ data, view, onView }: { data: FlameData; view: View
             <div class="tools below">
                 {here !== root && <nav aria-label="Zoomed into" class="crumbs">
                     <button type="button" class="link" onClick={() => zoomTo(root)}>all</button>
-                    {path.slice(-4).map((n) => <button key={n.depth} type="button" class="link cut" onClick={() => zoomTo(n)}>{n.name}</button>)}
+                    {path.slice(-4).map((n) => <button key={n.depth} type="button" class="link cut" onClick={() => zoomTo(n)}>{shortened(n.name)}</button>)}
                     <Button kind="small" onClick={() => zoomTo(root)}>Zoom out</Button>
                 </nav>}
                 {here === root && <span class="muted small"><i class="key app" /> of the app <i class="key system" /> of the system <i class="key inline" /> inlined · click a frame to zoom</span>}

@@ -3,7 +3,7 @@
 import type { Group, Overview } from "../types";
 import { FILTERS, useLink, useQuery } from "../app";
 import { compact, count, duration, many, place, share } from "../format";
-import { Blocked, Button, Cut, Select, Spark, Tag, Time } from "./basic";
+import { Blocked, Button, Cut, Select, shortened, Spark, Tag, Time } from "./basic";
 
 /** What a thread was doing when it hung, by the leaf of its stack. */
 export const LEAVES: Record<string, [string, string]> = {
@@ -20,7 +20,7 @@ export const LEAVES: Record<string, [string, string]> = {
 
 export function Leaf({ leaf }: { leaf: string }) {
     const known = LEAVES[leaf];
-    return leaf && leaf !== "unknown" ? <Tag tone={`leaf ${known ? leaf : ""}`} title={known?.[1]}>{known?.[0] ?? leaf}</Tag> : null;
+    return leaf && leaf !== "unknown" ? <Tag tone={`leaf ${known ? leaf : ""}`} title={known?.[1]}>{known?.[0] ?? shortened(leaf, 30)}</Tag> : null;
 }
 
 export function Status({ g }: { g: Group }) {

@@ -2,7 +2,7 @@
 
 import type { Frame } from "../types";
 import { baseName, place } from "../format";
-import { Cut, Tag } from "./basic";
+import { Cut, shortened, Tag } from "./basic";
 
 const missing: Record<Frame["status"], string> = {
     named: "",
@@ -38,8 +38,8 @@ export function Stack({ frames, source = true, label, most = 200 }: { frames: Fr
                 {f.file && <Cut s={place(f.file, f.line)} class="mono" title={`${f.file}${f.line ? `:${f.line}` : ""}`} />}
                 <Cut s={baseName(f.image || "")} class="image muted" title={f.image} />
             </span>
-            {source && f.source && f.source.length > 0 && <div class="source" role="group" aria-label={`Source of ${frameName(f)}`} tabIndex={0}><div>
-                {f.source.map((l) => <p key={l.line} class={l.line === f.line ? "here" : ""}><span class="num muted">{l.line}</span><code>{l.text}</code></p>)}
+            {source && f.source && f.source.length > 0 && <div class="source" role="group" aria-label={`Source of ${shortened(frameName(f))}`} tabIndex={0}><div>
+                {f.source.map((l) => <p key={l.line} class={l.line === f.line ? "here" : ""}><span class="num muted">{l.line}</span><code>{shortened(l.text, 500)}</code></p>)}
             </div></div>}
         </li>)}
         {frames.length > most && <li class="muted pad">… and {frames.length - most} more frames; the download has them all.</li>}

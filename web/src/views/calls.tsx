@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { query, send, useLoad } from "../api";
 import { can, filtersOf, serverUrl, useApp, useQuery } from "../app";
 import { baseName, compact, count, many, place } from "../format";
-import { Button, Choice, Command, Cut, Dialog, Empty, ErrorBox, Icon, Panel, Search, Select, Shown, Tag, Time, useAction } from "../parts/basic";
+import { Button, Choice, Command, Cut, Dialog, Empty, ErrorBox, Icon, Panel, Search, Select, shortened, Shown, Tag, Time, useAction } from "../parts/basic";
 import { Filters } from "../parts/groups";
 import { versionLabel } from "../parts/groups";
 import { Stack } from "../parts/stack";
@@ -34,7 +34,7 @@ function Matrix({ data, onCell }: { data: Data; onCell: (rows: CallRow[]) => voi
                 if (!rows) return <td key={a} class="none"><span class="hidden">none</span></td>;
                 const open = rows.filter((r) => !r.allowed).length, n = rows.reduce((s, r) => s + r.count, 0);
                 return <td key={a}><button type="button" class={open ? "cell bad" : "cell good"} onClick={() => onCell(rows)}
-                    aria-label={`${image} calls ${a} ${many(n, "time")}, ${open ? many(open, "caller not allowed", "callers not allowed") : "all allowed"}`}>
+                    aria-label={`${shortened(image)} calls ${shortened(a)} ${many(n, "time")}, ${open ? many(open, "caller not allowed", "callers not allowed") : "all allowed"}`}>
                     <span class="num">{compact(n)}</span><span class="mark" aria-hidden="true">{open ? "!" : "✓"}</span></button></td>;
             })}</tr>)}</tbody>
     </table></div>;
@@ -56,9 +56,9 @@ function Rows({ rows, onAllow, change = false, label }: { rows: CallRow[]; onAll
                 <th scope="row"><Cut s={r.api} class="mono" /></th>
                 <td class="wide"><button type="button" class="link" aria-expanded={rowKey(r) === open} onClick={() => setOpen(rowKey(r) === open ? "" : rowKey(r))}><Cut s={callerName(r)} class="fn" /></button>
                     <div class="sub">{r.caller.file && <Cut s={place(r.caller.file, r.caller.line)} class="mono" title={r.caller.file} />}<Cut s={baseName(r.caller.image || "")} title={r.caller.image} /></div></td>
-                <td class="right num">{change ? `${compact(r.before ?? 0)} → ${compact(r.after ?? 0)}` : <span title={Object.entries(r.versions).map(([v, n]) => `${v}: ${count(n)}`).join("\n")}>{compact(r.count)}</span>}</td>
+                <td class="right num">{change ? `${compact(r.before ?? 0)} → ${compact(r.after ?? 0)}` : <span title={shortened(Object.entries(r.versions).map(([v, n]) => `${v}: ${count(n)}`).join("\n"), 1000)}>{compact(r.count)}</span>}</td>
                 <td><Cut s={r.first_version} /> <span class="muted small"><Time ms={r.first_ms} /></span></td><td><Time ms={r.last_ms} /></td>
-                <td>{r.allowed ? <Tag tone="good">allowed</Tag> : <Tag tone="bad">not allowed</Tag>} {!r.allowed && onAllow && <Button kind="small" onClick={() => onAllow(r)} aria-label={`Allow ${r.api} in ${callerName(r)}…`}>Allow…</Button>}</td>
+                <td>{r.allowed ? <Tag tone="good">allowed</Tag> : <Tag tone="bad">not allowed</Tag>} {!r.allowed && onAllow && <Button kind="small" onClick={() => onAllow(r)} aria-label={`Allow ${shortened(r.api)} in ${shortened(callerName(r))}…`}>Allow…</Button>}</td>
             </tr>
             {rowKey(r) === open && <tr key={`${rowKey(r)} stacks`}><td colSpan={6} class="inside"><Shown of={stacks} lines={4}>{(d) => <>{d.items.slice(0, 5).map((s, i) => <div key={i}><p class="muted small">{many(s.count, "call")} in {s.version}</p><Stack frames={s.frames} label={`Stack of ${r.api}`} source={false} /></div>)}{d.items.length === 0 && <p class="muted">No stack is kept.</p>}</>}</Shown></td></tr>}
         </>)}</tbody></table></div>;

@@ -6,7 +6,7 @@ import { query, useLoad } from "../api";
 import { useApp, useLink, useQuery } from "../app";
 import { compact, count, duration, many, share } from "../format";
 import { Actions, groupUrl } from "../parts/actions";
-import { Blocked, CopyButton, Cut, Empty, Panel, Select, Shares, Shown, Skeleton, Tag, Time } from "../parts/basic";
+import { Blocked, CopyButton, Cut, Empty, Panel, Select, Shares, shortened, Shown, Skeleton, Tag, Time } from "../parts/basic";
 import { DaysChart } from "../parts/days";
 import { FlameGraph } from "../parts/flame";
 import { Leaf, Status, Filters, LEAVES } from "../parts/groups";
@@ -26,7 +26,7 @@ function Why({ g }: { g: GroupDetail }) {
         <details><summary>How each frame was judged (rules, version {g.why.rules})</summary>
             <div class="scroll" tabIndex={0} role="region" aria-label="How each frame was judged"><table class="list dense"><thead><tr><th scope="col">Frame</th><th scope="col">Judged as</th><th scope="col">By</th></tr></thead>
                 <tbody>{frames.map((f) => <tr key={f.frame} class={f.in_key ? "strong" : ""}><td><Cut s={f.function ?? "no name"} class="fn" />{f.in_key && <> <Tag tone="good">in the key</Tag></>}</td>
-                    <td title={ROLES[f.role]}>{f.role}</td><td class="muted"><Cut s={f.rule} class="mono" /></td></tr>)}</tbody></table></div></details>
+                    <td title={ROLES[f.role]}>{shortened(f.role, 30)}</td><td class="muted"><Cut s={f.rule} class="mono" /></td></tr>)}</tbody></table></div></details>
     </>;
 }
 
@@ -52,7 +52,7 @@ function Reports({ g }: { g: GroupDetail }) {
     const chosen = q.report ?? list.data?.items[0]?.id;
     const report = useLoad<Report>(chosen ? `${api}/reports/${encodeURIComponent(chosen)}` : null);
     return <Panel title="Reports" id="reports" aside={list.data && list.data.items.length > 0 && <Select label="Timeline of" value={chosen ?? ""} onValue={(id) => set({ report: id }, true)}
-        options={(list.data.items.some((r) => r.id === chosen) || !chosen ? list.data.items : [{ id: chosen, duration_ns: NaN, version: "" } as ReportLine, ...list.data.items]).map((r): [string, string] => [r.id, `${duration(r.duration_ns)} · ${r.version} · ${r.id.slice(0, 8)}`])} />}>
+        options={(list.data.items.some((r) => r.id === chosen) || !chosen ? list.data.items : [{ id: chosen, duration_ns: NaN, version: "" } as ReportLine, ...list.data.items]).map((r): [string, string] => [r.id, `${duration(r.duration_ns)} · ${shortened(r.version, 30)} · ${r.id.slice(0, 8)}`])} />}>
         <Shown of={list} lines={6}>{(d) => d.items.length === 0 ? <Empty title="No reports are kept"><p>Their time is over, or the filters leave none; the sums remain.</p></Empty> : <>
             {report.data && report.data.id === chosen && report.data.body !== false ? <>
                 <Timeline report={report.data} key={chosen} />
@@ -61,7 +61,7 @@ function Reports({ g }: { g: GroupDetail }) {
             <div class="scroll" tabIndex={0} role="region" aria-label="Reports of this hang"><table class="list"><caption class="hidden">Reports of this hang, newest first</caption>
                 <thead><tr><th scope="col">Report</th><th scope="col" class="right">Blocked</th><th scope="col">Ended</th><th scope="col">Version</th><th scope="col">OS</th><th scope="col">Device</th><th scope="col">Started</th></tr></thead>
                 <tbody>{d.items.map((r) => <tr key={r.id} class={r.id === chosen ? "chosen" : ""}><th scope="row"><a class="mono" href={link(`reports/${encodeURIComponent(r.id)}`)}>{r.id.slice(0, 8)}</a>{!r.complete && <> <Tag tone="warn" title="The process ended before the report was whole">partial</Tag></>}</th>
-                    <td class="right"><Blocked ns={r.duration_ns} /></td><td>{r.ending === "killed" ? <span class="bad-text">killed</span> : r.ending}</td><td><Cut s={r.version} /></td><td><Cut s={r.os} /></td><td><Cut s={r.device} /></td><td><Time ms={r.started_ms || r.received_ms} /></td></tr>)}</tbody></table></div>
+                    <td class="right"><Blocked ns={r.duration_ns} /></td><td>{r.ending === "killed" ? <span class="bad-text">killed</span> : <Cut s={r.ending} />}</td><td><Cut s={r.version} /></td><td><Cut s={r.os} /></td><td><Cut s={r.device} /></td><td><Time ms={r.started_ms || r.received_ms} /></td></tr>)}</tbody></table></div>
             {d.next && <p class="pad small"><a href={link("reports", { group: g.id })}>All reports of this hang</a></p>}
         </>}</Shown>
     </Panel>;

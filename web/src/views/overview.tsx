@@ -3,7 +3,7 @@
 import { query, useLoad } from "../api";
 import { filtersOf, serverUrl, useApp, useLink, useQuery } from "../app";
 import { compact, count, duration, many, place, share } from "../format";
-import { Blocked, Command, Cut, Empty, Icon, Panel, Shares, Shown, Skeleton, Spark, Tag, Time } from "../parts/basic";
+import { Blocked, Command, Cut, Empty, Icon, Panel, Shares, shortened, Shown, Skeleton, Spark, Tag, Time } from "../parts/basic";
 import { DaysChart } from "../parts/days";
 import { DAYS, Filters, GroupTable, Leaf, reportsText, versionLabel } from "../parts/groups";
 import { Stack } from "../parts/stack";
@@ -37,7 +37,7 @@ function Costliest({ data, whole, days }: { data: Data; whole: number; days: str
                 <div><dt>Longest</dt><dd class="num">{duration(g.longest_ns)}</dd></div>
             </dl>
             <Spark wide values={g.trend} label={`Blocked time of each of ${g.trend.length} days, oldest first`} />
-            <p class="muted">{reportsText(g)}, since {g.first_version || "an unknown version"}{g.killed > 0 && <>; <b class="bad-text">{count(g.killed)} ended with the process killed</b></>}. Last seen <Time ms={g.last_ms} />.</p>
+            <p class="muted">{reportsText(g)}, since {shortened(g.first_version, 40) || "an unknown version"}{g.killed > 0 && <>; <b class="bad-text">{count(g.killed)} ended with the process killed</b></>}. Last seen <Time ms={g.last_ms} />.</p>
         </div>
         <div class="cost-stack">
             <h3>Where it hangs</h3>

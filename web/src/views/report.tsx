@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { request, useLoad } from "../api";
 import { useApp, useLink } from "../app";
 import { baseName, duration, many, visible } from "../format";
-import { CopyButton, Cut, Empty, Icon, Panel, Search, Shown, Tag, Time } from "../parts/basic";
+import { CopyButton, Cut, Empty, Icon, Panel, Search, shortened, Shown, Tag, Time } from "../parts/basic";
 import { Stack } from "../parts/stack";
 import { Timeline } from "../parts/timeline";
 import type { Report, Thread } from "../types";
@@ -29,10 +29,10 @@ function ThreadBlock({ of: { thread: t, alike }, open }: { of: Folded; open: boo
         <summary><span class="thread-name"><Cut s={t.name || (t.main ? "main" : "no name")} class="fn" /> <span class="muted num">{t.id}</span></span>
             {t.watched && <Tag tone="bad" title="The thread that hung">watched</Tag>}{t.main && <Tag>main</Tag>}
             {alike.length > 0 && <Tag title={alike.map((a) => `${a.name || "no name"} ${a.id}`).join("\n").slice(0, 2000)}>× {alike.length + 1} alike</Tag>}
-            {t.state && <span class="muted">{t.state}</span>}
+            {t.state && <Cut s={t.state} class="muted" />}
             {t.frames[0] && <Cut s={t.frames[0].function ?? baseName(t.frames[0].image)} class="muted fn lead" />}</summary>
-        {t.unavailable ? <p class="pad">No stack: {t.unavailable}</p> : <Stack frames={t.frames} label={`Stack of thread ${t.name || t.id}`} source={t.watched || t.main} />}
-        {t.end && t.end !== "root" && t.end !== "complete" && <p class="muted pad small">The stack ends here: {t.end}</p>}
+        {t.unavailable ? <p class="pad">No stack: <Cut s={t.unavailable} /></p> : <Stack frames={t.frames} label={`Stack of thread ${shortened(t.name) || t.id}`} source={t.watched || t.main} />}
+        {t.end && t.end !== "root" && t.end !== "complete" && <p class="muted pad small">The stack ends here: <Cut s={t.end} /></p>}
     </details>;
 }
 
@@ -61,8 +61,8 @@ export function ReportView({ id }: { id: string }) {
                         <CopyButton label="Copy as text" text={async () => visible(await (await request("GET", download("text"), undefined, { Accept: "text/plain" })).text())} />
                         <details class="menu-list"><summary class="button"><Icon name="down" />Download</summary><ul>{FORMS.map(([to, name]) => <li key={to}><a href={download(to)} download>{name}</a></li>)}</ul></details>
                     </div></div>
-                {r.veto && <p class="notice"><Icon name="warn" /><span>Not counted as a hang: {r.veto}</span></p>}
-                {r.note && <p class="notice"><Icon name="warn" /><span>{r.note}</span></p>}
+                {r.veto && <p class="notice"><Icon name="warn" /><span>Not counted as a hang: {shortened(r.veto, 400)}</span></p>}
+                {r.note && <p class="notice"><Icon name="warn" /><span>{shortened(r.note, 2000)}</span></p>}
                 {!r.complete && <p class="notice"><Icon name="warn" /><span>The process ended before this report was whole: what is here is what was on the disk.</span></p>}
                 {r.body === false && <p class="notice"><Icon name="reports" /><span>The body of this report is no longer kept (Settings, Retention): its stacks remain in the sums of its hang.</span></p>}
                 {r.truncated && <p class="notice"><Icon name="warn" /><span>There is more in this report than is shown here; the download has all of it.</span></p>}

@@ -23,7 +23,7 @@ export function Reports() {
                 <thead><tr><th scope="col">Report</th><th scope="col">Hang</th><th scope="col" class="right">Blocked</th><th scope="col">Ended</th><th scope="col">Version</th><th scope="col">OS</th><th scope="col">Device</th><th scope="col">Received</th></tr></thead>
                 <tbody>{d.items.map((r) => <tr key={r.id}><th scope="row"><a class="mono" href={link(`reports/${encodeURIComponent(r.id)}`)}>{r.id.slice(0, 8)}</a>{!r.complete && <> <Tag tone="warn" title="The process ended before the report was whole">partial</Tag></>}</th>
                     <td class="wide">{r.group ? <a href={link(`groups/${encodeURIComponent(r.group.id)}`)}><Cut s={r.group.title} class="fn" /></a> : <span class="muted">none</span>}</td>
-                    <td class="right"><Blocked ns={r.duration_ns} /></td><td>{r.ending === "killed" ? <span class="bad-text">killed</span> : r.ending}</td><td><Cut s={r.version} /></td><td><Cut s={r.os} /></td><td><Cut s={r.device} /></td><td><Time ms={r.received_ms} /></td></tr>)}</tbody></table></div>
+                    <td class="right"><Blocked ns={r.duration_ns} /></td><td>{r.ending === "killed" ? <span class="bad-text">killed</span> : <Cut s={r.ending} />}</td><td><Cut s={r.version} /></td><td><Cut s={r.os} /></td><td><Cut s={r.device} /></td><td><Time ms={r.received_ms} /></td></tr>)}</tbody></table></div>
                 <Pages next={d.next} shown={d.items.length} total={d.total} text={(n) => `${n} reports`} /></Panel>}
         </Shown>
     </>;
