@@ -55,6 +55,10 @@ if(TARGET framewalk_agent) # a library for no program to link: in a folder of it
   install(TARGETS framewalk_agent LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/framewalk)
 endif()
 
+if(TARGET framewalk_collector_program) # `framewalk serve` starts it
+  install(TARGETS framewalk_collector_program RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/framewalk)
+endif()
+
 if(TARGET framewalk)
   install(TARGETS framewalk RUNTIME)
   file(GLOB fw_man1 CONFIGURE_DEPENDS packaging/man/*.1)

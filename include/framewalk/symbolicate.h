@@ -180,7 +180,8 @@ struct fw_symbol_frame {
     uint64_t offset;      /* address given - start; of a tail call that of its jump, 0 if unknown */
     uint32_t flags;       /* enum fw_symbol_flags */
     uint32_t reserved;
-    uint64_t reserved_too[2];
+    uint64_t size; /* bytes of the outer function's piece; 0: unknown, and of a tail call */
+    uint64_t reserved_too;
 };
 
 struct fw_resolved {                      /* the answer for one address */

@@ -113,6 +113,20 @@ _framewalk_push() {
     esac
 }
 
+_framewalk_serve() {
+    local cur=$1 prev=$2
+    case $prev in
+    --data) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
+    --tls-cert | --tls-key) mapfile -t COMPREPLY < <(compgen -f -- "$cur") && return ;;
+    --listen | --base-url | --database | --store | --workers | --requests-per-minute | --disk-reserve) return ;;
+    --upload-limit | --unpacked-limit | --convert-memory | --convert-seconds | --convert-output) return ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W '--data --listen --base-url --tls-cert --tls-key --new-token
+        --database --store --workers --requests-per-minute --disk-reserve --upload-limit
+        --unpacked-limit --convert-memory --convert-seconds --convert-output --open-symbols
+        --help' -- "$cur")
+}
+
 _framewalk_demangle() {
     local cur=$1 prev=$2
     case $prev in
@@ -162,7 +176,7 @@ _framewalk() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'dump run symbolicate convert inspect demangle push help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'dump run symbolicate convert inspect demangle push serve help --help --version' -- "$cur")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -173,7 +187,8 @@ _framewalk() {
     demangle) _framewalk_demangle "$cur" "$prev" ;;
     run) _framewalk_run "$cur" "$prev" ;;
     push) _framewalk_push "$cur" "$prev" ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'dump run symbolicate convert inspect demangle push help' -- "$cur") ;;
+    serve) _framewalk_serve "$cur" "$prev" ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump run symbolicate convert inspect demangle push serve help' -- "$cur") ;;
     esac
 }
 

@@ -149,13 +149,35 @@ _framewalk_push() {
         '*:folder or report:_files'
 }
 
+_framewalk_serve() {
+    _arguments -s -S \
+        '--data=[what it keeps]:folder:_files -/' \
+        '--listen=[where it listens]:HOST\:PORT:' \
+        '--base-url=[the address that browsers use]:URL:' \
+        '--tls-cert=[PEM certificate]:file:_files' \
+        '--tls-key=[PEM key of the certificate]:file:_files' \
+        '--new-token[print a new administrator'\''s token]' \
+        '--database=[SQLite or PostgreSQL]:URL:' \
+        '--store=[a folder or an S3 bucket]:URL:' \
+        '--workers=[that process reports and jobs]:N:' \
+        '--requests-per-minute=[of one key or address]:N:' \
+        '--disk-reserve=[free space to leave]:size:' \
+        '--upload-limit=[of one debug file or archive]:size:' \
+        '--unpacked-limit=[of all that one archive holds]:size:' \
+        '--convert-memory=[of the process that reads a debug file]:size:' \
+        '--convert-seconds=[of processor time, the same]:N:' \
+        '--convert-output=[of what it writes]:size:' \
+        '--open-symbols[debug files and names need no token]' \
+        '(-h --help)'{-h,--help}'[list the options]'
+}
+
 _framewalk() {
     local -a commands
     commands=('dump:stacks of all threads of a process or a core file'
         'symbolicate:names for addresses and crash reports'
         'convert:a debug file to a symbol map' 'inspect:what is in a file'
         'demangle:mangled names to readable ones' 'push:reports to a collector' 'run:a program under watch'
-        'help:what a command takes')
+        'serve:the collector' 'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
         return
@@ -170,6 +192,7 @@ _framewalk() {
         demangle) _framewalk_demangle ;;
         push) _framewalk_push ;;
         run) _framewalk_run ;;
+        serve) _framewalk_serve ;;
         help) _describe -t commands 'command' commands ;;
     esac
 }

@@ -6,6 +6,7 @@
 #include "cli/inspect.h"
 #include "cli/push.h"
 #include "cli/run.h"
+#include "cli/serve.h"
 #include "cli/symbolicate.h"
 #include "object/codecs.h"
 
@@ -35,6 +36,8 @@ static const struct command commands[] = {
     {"demangle", "[NAME...]", "mangled names, or those in standard input, to readable ones",
      demangle_main, demangle_usage},
     {"push", "PATH... --to URL", "send reports to a collector", push_main, push_usage},
+    {"serve", "", "the collector: takes reports, groups hangs, shows them", serve_main,
+     serve_usage},
     {"help", "[COMMAND]", "what a command does and takes", help_main, NULL},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -150,6 +150,7 @@ static bool add_name(struct job *job, const struct fw_symbol_frame *f, size_t *c
         .column = job->options->columns ? f->column : 0,
         .has_offset = !tail,
         .offset = f->offset,
+        .size = f->size,
         .flags = tail                           ? REPORT_TAIL_CALL
                  : f->flags & FW_SYMBOL_INLINED ? REPORT_INLINED
                                                 : 0,

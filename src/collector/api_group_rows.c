@@ -42,20 +42,25 @@
     " LEFT JOIN version lv ON lv.id = g.last_version"                                              \
     " LEFT JOIN version rv ON rv.id = g.resolved_version"
 
-/* $6 status, $7 section, $8 sort, $9 pattern, $10 first seen, $11 and $12 the cursor, $13 limit */
+/* $6 status, $7 section, $8 sort, $9 pattern, $10 and $11 the cursor, $12 limit; $13 and $14 since
+ * when a group is new, and how many of those. Both lists come out of one sum: it is what costs. */
 #define PAGE(sums)                                                                                 \
     "WITH s AS MATERIALIZED (" sums "),"                                                           \
-    " c AS MATERIALIZED (SELECT s.id, s.reports, s.blocked, s.killed,"                             \
+    " c AS MATERIALIZED (SELECT s.id, s.reports, s.blocked, s.killed, g.first_ms,"                 \
     " CASE $8 WHEN 1 THEN s.reports WHEN 2 THEN g.installs WHEN 3 THEN g.last_ms"                  \
     " WHEN 4 THEN g.first_ms WHEN 5 THEN g.longest_ns ELSE s.blocked END AS place"                 \
     " FROM s JOIN hang_group g ON g.id = s.id"                                                     \
     " WHERE g.project = $1 AND (g.status = $6 OR ($6 < 0 AND g.status <> 3))"                      \
-    " AND ($7 < 0 OR g.section = $7) AND g.first_ms >= $10"                                        \
-    " AND ($9 = '' OR g.search LIKE $9 ESCAPE '\\'))"                                              \
-    " SELECT" COLUMNS " c.reports, c.blocked, c.killed, c.place, (SELECT COUNT(*) FROM c)"         \
-    " FROM c JOIN hang_group g ON g.id = c.id" VERSIONS                                            \
-    " WHERE c.place < $11 OR (c.place = $11 AND c.id < $12)"                                       \
-    " ORDER BY c.place DESC, c.id DESC LIMIT $13"
+    " AND ($7 < 0 OR g.section = $7)"                                                              \
+    " AND ($9 = '' OR g.search LIKE $9 ESCAPE '\\')),"                                             \
+    " p AS MATERIALIZED (SELECT * FROM (SELECT c.id, 0 AS list FROM c"                             \
+    " WHERE c.place < $10 OR (c.place = $10 AND c.id < $11)"                                       \
+    " ORDER BY c.place DESC, c.id DESC LIMIT $12) old UNION ALL"                                   \
+    " SELECT * FROM (SELECT c.id, 1 AS list FROM c WHERE c.first_ms >= $13"                        \
+    " ORDER BY c.place DESC, c.id DESC LIMIT $14) young)"                                          \
+    " SELECT" COLUMNS " c.reports, c.blocked, c.killed, c.place, p.list, (SELECT COUNT(*) FROM c)" \
+    " FROM p JOIN c ON c.id = p.id JOIN hang_group g ON g.id = p.id" VERSIONS                      \
+    " ORDER BY p.list, c.place DESC, c.id DESC"
 
 enum { /* of COLUMNS and what follows */
        G_ID,
@@ -83,6 +88,7 @@ enum { /* of COLUMNS and what follows */
        G_BLOCKED,
        G_KILLED,
        G_PLACE,
+       G_LIST,
        G_TOTAL
 };
 
@@ -128,11 +134,13 @@ static void write_members(struct report_bytes *out, const struct db_rows *rows)
 
 /* --- trends --- */
 
+enum { MOST = API_LIMIT_MAX + API_GROUPS_NEW };
+
 struct trends { /* of the groups of one page */
-    int64_t ids[API_LIMIT_MAX + 1];
-    size_t starts[API_LIMIT_MAX + 1]; /* where in `out` each group's object begins */
-    size_t count;
-    int64_t *blocked; /* [group][day] */
+    int64_t ids[MOST];
+    size_t starts[MOST + 1]; /* where each group's object begins */
+    size_t count, new_from;  /* groups from `new_from` on are those of the second list */
+    int64_t *blocked;        /* [group][day] */
 };
 
 static void add_day(struct trends *t, const struct api_view *v, int64_t group, int64_t day,
@@ -141,7 +149,7 @@ static void add_day(struct trends *t, const struct api_view *v, int64_t group, i
     int64_t at = day - v->filter.first_day;
     for (size_t i = 0; i < t->count && at >= 0 && at < v->filter.days; i++)
         if (t->ids[i] == group)
-            t->blocked[(int64_t)i * v->filter.days + at] += blocked;
+            t->blocked[(int64_t)i * v->filter.days + at] = blocked;
 }
 
 static void read_days_of_group(struct api_view *v, struct trends *t, int64_t group)
@@ -212,8 +220,9 @@ static struct db_rows *query_page(struct api_view *v, const struct api_group_que
                      DB_VALUES(db_int(v->project), db_int(f->first_day), db_text(f->version),
                                db_int(f->os), db_int(f->device), db_int(q->status),
                                db_int(q->section), db_int(q->sort), db_text(q->like),
-                               db_int(q->first_seen), db_int(q->after.rank), db_int(q->after.id),
-                               db_int(q->after.limit + 1)));
+                               db_int(q->after.rank), db_int(q->after.id),
+                               db_int(q->after.limit + 1), db_int(f->first_day * 86400000),
+                               db_int(q->new_key ? API_GROUPS_NEW : 0)));
 }
 
 /* The members go into a text of their own: trends come from another query. */
@@ -222,22 +231,40 @@ static void read_page(struct api_view *v, const struct api_group_query *q,
 {
     struct db_rows *rows = query_page(v, q);
     while (api_next(v, rows)) {
+        bool is_new = db_get_int(rows, G_LIST) != 0;
         page->total = db_get_int(rows, G_TOTAL);
-        if (t->count == (size_t)q->after.limit) {
+        if (!is_new && t->count == (size_t)q->after.limit) {
             page->more = true;
-            break;
+            continue;
         }
-        page->rank = db_get_int(rows, G_PLACE);
-        page->id = t->ids[t->count] = db_get_int(rows, G_ID);
+        if (!is_new) {
+            page->rank = db_get_int(rows, G_PLACE);
+            page->id = db_get_int(rows, G_ID);
+            t->new_from = t->count + 1;
+        }
+        t->ids[t->count] = db_get_int(rows, G_ID);
         t->starts[t->count++] = members->size;
-        api_open(members, NULL, '{');
+        out_text(members, "{");
         write_members(members, rows);
     }
     api_done(v, rows);
     t->starts[t->count] = members->size;
 }
 
-void api_groups(struct api_view *v, const char *key, const struct api_group_query *query,
+static void write_list(struct api_view *v, const char *key, const struct trends *t,
+                       const struct report_bytes *members, size_t from, size_t to)
+{
+    api_open(&v->out, key, '[');
+    for (size_t i = from; i < to && !members->failed; i++) {
+        out_text(&v->out, i > from ? "," : "");
+        out_bytes(&v->out, members->data + t->starts[i], t->starts[i + 1] - t->starts[i]);
+        write_trend(v, t, i);
+        api_shut(&v->out, '}');
+    }
+    api_shut(&v->out, ']');
+}
+
+void api_groups(struct api_view *v, const struct api_group_query *query,
                 struct api_group_page *page)
 {
     struct trends t = {.count = 0};
@@ -245,13 +272,9 @@ void api_groups(struct api_view *v, const char *key, const struct api_group_quer
     *page = (struct api_group_page){.more = false};
     read_page(v, query, page, &t, &members);
     read_trends(v, &t);
-    api_open(&v->out, key, '[');
-    for (size_t i = 0; i < t.count && !members.failed; i++) {
-        out_bytes(&v->out, members.data + t.starts[i], t.starts[i + 1] - t.starts[i]);
-        write_trend(v, &t, i);
-        api_shut(&v->out, '}');
-    }
-    api_shut(&v->out, ']');
+    write_list(v, query->key, &t, &members, 0, t.new_from);
+    if (query->new_key)
+        write_list(v, query->new_key, &t, &members, t.new_from, t.count);
     v->out.failed |= members.failed;
     report_bytes_free(&members);
     free(t.blocked);

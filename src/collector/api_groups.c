@@ -47,13 +47,13 @@ static bool read_query(struct api_view *v, struct api_group_query *q)
 static void get_groups(struct http_request *r)
 {
     struct api_view v;
-    struct api_group_query q = {.like = ""};
+    struct api_group_query q = {.key = "items", .like = ""};
     struct api_group_page page;
     if (!api_begin(&v, r, API_FILTERS | API_PAGES, "status", "section", "sort", "q", NULL) ||
         !read_query(&v, &q))
         return;
     api_open(&v.out, NULL, '{');
-    api_groups(&v, "items", &q, &page);
+    api_groups(&v, &q, &page);
     api_cursor_write(&v.out, page.more, page.rank, page.id);
     api_int(&v.out, "total", page.total);
     api_shut(&v.out, '}');

@@ -26,20 +26,20 @@ enum { VERSIONS = 100, ROWS = 20000, TOP = 10, WAITING = 100000 };
                 " AND d.term = $4 + $5 AND " API_OF_VERSION("d") ") d" DAY_ORDER
 #define BETWEEN(low, high)                                                                         \
     API_SUM("CASE WHEN r.duration_ns >= " low " AND r.duration_ns < " high " THEN 1 ELSE 0 END")
-#define DAYS_OF_REPORTS                                                                                                                                                                                                                                                                      \
-    DAY_COLUMNS "0, 0 FROM (SELECT r.version, r.day, COUNT(*) AS reports, " API_SUM(                                                                                                                                                                                                         \
-        "r.duration_ns") " AS blocked_ns, " API_SUM(API_KILLED) " AS killed, " BETWEEN("0",                                                                                                                                                                                                  \
-                                                                                       "50000000"                                                                                                                                                                                            \
-                                                                                       "0") " AS "                                                                                                                                                                                           \
-                                                                                            "slow"                                                                                                                                                                                           \
-                                                                                            "0,"                                                                                                                                                                                             \
-                                                                                            " " BETWEEN("500000000",                                                                                                                                                                         \
-                                                                                                        "2000000000") " AS slow1, " BETWEEN("2000000000",                                                                                                                                    \
-                                                                                                                                            "8000000000") " AS slow2, " BETWEEN("8000000000",                                                                                                \
-                                                                                                                                                                                "9000000000000000000") " AS slow3"                                                                           \
-                                                                                                                                                                                                       " FROM report r WHERE r.project = $1 AND r.device = $5 AND r.os = $4 AND r.day >= $2" \
-                                                                                                                                                                                                       " AND r.group_id IS NOT NULL AND " API_OF_VERSION(                                    \
-                                                                                                                                                                                                           "r") " GROUP BY r.version, r.day) d" DAY_ORDER
+#define DAYS_OF_REPORTS                                                                                                                                                                                                                          \
+    DAY_COLUMNS "0, 0 FROM (SELECT r.version, r.day, COUNT(*) AS reports, " API_SUM(                                                                                                                                                             \
+        "r.duration_ns") " AS blocked_ns, " API_SUM(API_KILLED) " AS killed, " BETWEEN("0",                                                                                                                                                      \
+                                                                                       "50000000"                                                                                                                                                \
+                                                                                       "0") " AS "                                                                                                                                               \
+                                                                                            "slow"                                                                                                                                               \
+                                                                                            "0,"                                                                                                                                                 \
+                                                                                            " " BETWEEN("500000000", "2000000000") " AS slow1, " BETWEEN(                                                                                        \
+                                                                                                "2000000000",                                                                                                                                    \
+                                                                                                "8000000000") " AS slow2, " BETWEEN("8000000000",                                                                                                \
+                                                                                                                                    "9000000000000000000") " AS slow3"                                                                           \
+                                                                                                                                                           " FROM report r WHERE r.project = $1 AND r.device = $5 AND r.os = $4 AND r.day >= $2" \
+                                                                                                                                                           " AND r.group_id IS NOT NULL AND " API_OF_VERSION(                                    \
+                                                                                                                                                               "r") " GROUP BY r.version, r.day) d" DAY_ORDER
 
 struct version_sums {
     int64_t id, first_ms, reports, blocked_ns, killed, sessions, observed_ns;
@@ -236,14 +236,16 @@ static void get_overview(struct http_request *r)
 {
     struct api_view v;
     struct api_group_page page;
-    struct api_group_query top = {.section = -1, .like = "", .after = {TOP, INT64_MAX, INT64_MAX}};
+    struct api_group_query top = {.key = "top",
+                                  .new_key = "new",
+                                  .section = -1,
+                                  .like = "",
+                                  .after = {TOP, INT64_MAX, INT64_MAX}};
     if (!api_begin(&v, r, API_FILTERS, NULL))
         return;
     api_open(&v.out, NULL, '{');
     write_sums(&v);
-    api_groups(&v, "top", &top, &page);
-    top.first_seen = v.filter.first_day * 86400000;
-    api_groups(&v, "new", &top, &page);
+    api_groups(&v, &top, &page);
     write_waiting(&v);
     write_platforms(&v);
     api_shut(&v.out, '}');

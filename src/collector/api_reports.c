@@ -36,9 +36,9 @@ const char *api_report_kind(int64_t kind)
 #define LIST_OF_GROUP LIST("r.group_id = $9")
 #define LIST_BY_ID                                                                                 \
     COLUMNS                                                                                        \
-        " FROM report r" JOINS                                                                     \
-        " WHERE r.project = $1 AND r.report_id >= $2 AND r.report_id <= $3 ORDER BY r.report_id"   \
-        " LIMIT $4"
+    " FROM report r" JOINS                                                                         \
+    " WHERE r.project = $1 AND r.report_id >= $2 AND r.report_id <= $3 ORDER BY r.report_id"       \
+    " LIMIT $4"
 
 enum {
     R_ROW,

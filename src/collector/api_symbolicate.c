@@ -145,7 +145,7 @@ static bool take_name(struct db_conn *conn, struct report_image *image)
 {
     struct db_rows *rows;
     if (db_query(conn, &rows, NULL,
-                 "SELECT DISTINCT debug_id FROM symbol_file WHERE name = $1 AND state = 1 LIMIT 2",
+                 "SELECT DISTINCT debug_id FROM symbol_file WHERE name = $1 LIMIT 2",
                  DB_VALUES(db_text(image->name))) != FW_OK)
         return false;
     size_t count = 0;

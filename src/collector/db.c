@@ -23,13 +23,6 @@ struct db_waiter { /* on the stack of the thread that waits */
     struct db_waiter *next;
 };
 
-int64_t db_clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- pools ---- */
 
 static void pool_init(struct db_pool *pool, unsigned limit)

@@ -5,7 +5,8 @@
  * RETURNING; GREATEST and LEAST (SQLite gets them from us); "FOR UPDATE SKIP LOCKED" (dropped for
  * SQLite, whose one writer needs no such thing). Integers are 64 bits, texts UTF-8 without NUL
  * (others are refused: FW_ERR_ARGUMENT), booleans are 0 and 1, times milliseconds since 1970. In
- * the schema {ID} stands for a primary key that numbers itself, {BLOB} for bytes; INTEGER is 64
+ * the schema {ID} stands for a primary key that numbers itself, {BLOB} for bytes, {CLUSTERED}
+ * behind a table for rows that stand in its primary key's own tree (SQLite); INTEGER is 64
  * bits and TEXT sorted by its bytes in both. Statements are prepared once per connection and found
  * by their text.
  *

@@ -34,8 +34,8 @@ struct db_conn {
 };
 
 struct db_driver {
-    /* What stands for {ID}, {BLOB}, INTEGER and TEXT of the schema. */
-    const char *id, *blob, *integer, *text;
+    /* What stands for {ID}, {BLOB}, {CLUSTERED}, INTEGER and TEXT of the schema. */
+    const char *id, *blob, *clustered, *integer, *text;
     unsigned readers, writers; /* connections at most */
 
     fw_error (*open)(struct db *db, enum db_use use, struct db_conn **conn, struct fw_failure *why);
@@ -79,8 +79,5 @@ struct db {
 /* Brings the schema to `count` migrations, in one transaction; two servers may do so at once. */
 fw_error db_migrate(struct db *db, const struct schema_migration *migrations, size_t count,
                     struct fw_failure *why);
-
-/* Milliseconds of a clock that never jumps. */
-int64_t db_clock_ms(void);
 
 #endif

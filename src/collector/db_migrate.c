@@ -42,26 +42,28 @@ static bool is_word(char c)
 /* The words of the schema that each database spells in its own way. */
 static bool spelled(const struct db_driver *driver, const char *sql, size_t size, struct text *out)
 {
+    enum { WORDS = 5 };
     const struct {
         const char *word, *means;
-    } words[] = {{"{ID}", driver->id},
-                 {"{BLOB}", driver->blob},
-                 {"INTEGER", driver->integer},
-                 {"TEXT", driver->text}};
+    } words[WORDS] = {{"{ID}", driver->id},
+                      {"{BLOB}", driver->blob},
+                      {"{CLUSTERED}", driver->clustered},
+                      {"INTEGER", driver->integer},
+                      {"TEXT", driver->text}};
     for (size_t i = 0; i < size;) {
         size_t w = 0, length = 0;
         bool inside = i > 0 && is_word(sql[i - 1]);
-        for (; w < 4; w++) {
+        for (; w < WORDS; w++) {
             length = strlen(words[w].word);
             if (!inside && length <= size - i && memcmp(sql + i, words[w].word, length) == 0 &&
                 (i + length == size || !is_word(sql[i + length]) || sql[i] == '{'))
                 break;
         }
-        bool fine =
-            w < 4 ? append(out, words[w].means, strlen(words[w].means)) : append(out, sql + i, 1);
+        bool fine = w < WORDS ? append(out, words[w].means, strlen(words[w].means))
+                              : append(out, sql + i, 1);
         if (!fine)
             return false;
-        i += w < 4 ? length : 1;
+        i += w < WORDS ? length : 1;
     }
     return true;
 }

@@ -7,6 +7,7 @@
  */
 #include "base/failure.h"
 #include "base/os_error.h"
+#include "collector/clock.h"
 #include "collector/db_cache.h"
 #include "collector/db_driver.h"
 #include "collector/files.h"
@@ -27,7 +28,7 @@ struct sqlite_conn {
     sqlite3_stmt *query;   /* whose rows are read */
     int query_result;      /* of its last step */
     bool row_ready;        /* the first step found a row, which db_next has not given yet */
-    int64_t deadline;      /* of the statement that runs, by db_clock_ms; 0: none */
+    int64_t deadline;      /* of the statement that runs, by clock_ms; 0: none */
     bool unlimited;        /* while the schema changes */
 };
 
@@ -113,7 +114,7 @@ static void extreme(sqlite3_context *context, int count, sqlite3_value **values)
 static int watch(void *context)
 {
     struct sqlite_conn *c = context;
-    return c->deadline && !c->unlimited && db_clock_ms() > c->deadline;
+    return c->deadline && !c->unlimited && clock_ms() > c->deadline;
 }
 
 static int pragma(sqlite3 *db, const char *sql)
@@ -124,10 +125,10 @@ static int pragma(sqlite3 *db, const char *sql)
 /* To become a WAL database needs the file alone: other processes that start now are waited for. */
 static int use_wal(sqlite3 *db)
 {
-    int64_t until = db_clock_ms() + DB_BUSY_MS;
+    int64_t until = clock_ms() + DB_BUSY_MS;
     for (;;) {
         int result = pragma(db, "PRAGMA journal_mode=WAL");
-        if ((result & 0xff) != SQLITE_BUSY || db_clock_ms() > until)
+        if ((result & 0xff) != SQLITE_BUSY || clock_ms() > until)
             return result;
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
@@ -171,29 +172,44 @@ static void close_it(struct db_conn *conn)
     free(c);
 }
 
+/* Makes the file when it is not there. Only its owner may read it: it holds hashes of secrets and
+ * what people's programs did. It gets its name after it was closed: to close a file that SQLite has
+ * open would drop SQLite's locks (https://www.sqlite.org/howtocorrupt.html, 2.2). */
+static fw_error make_file(const char *path, struct fw_failure *why)
+{
+    if (access(path, F_OK) == 0)
+        return FW_OK;
+    char fresh[4096];
+    if (snprintf(fresh, sizeof fresh, "%s.XXXXXX", path) >= (int)sizeof fresh)
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "the path of the database is too long");
+    int fd = mkostemp(fresh, O_CLOEXEC); /* 0600 */
+    if (fd < 0)
+        return files_say(why, errno, "cannot make the database %s", path);
+    close(fd);
+    bool named = link(fresh, path) == 0 || errno == EEXIST;
+    int os_error = errno;
+    unlink(fresh);
+    return named ? FW_OK : files_say(why, os_error, "cannot make the database %s", path);
+}
+
 static fw_error open_it(struct db *db, enum db_use use, struct db_conn **conn,
                         struct fw_failure *why)
 {
     struct sqlite_conn *c = calloc(1, sizeof *c);
     if (!c)
         return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
-    /* Only its owner may read it: it holds hashes of secrets and what people's programs did. One
-     * that is there is opened by SQLite alone: to close another descriptor of it would give up all
-     * locks that this process has on it. */
-    int fd = open(db->where, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0 && (errno != EEXIST || access(db->where, R_OK | W_OK) != 0)) {
+    fw_error error = make_file(db->where, why);
+    if (error) {
         free(c);
-        return files_say(why, errno, "cannot open the database %s", db->where);
+        return error;
     }
-    if (fd >= 0)
-        close(fd);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int result = sqlite3_open_v2(db->where, &c->db, flags, NULL);
     if (!result)
         result = set_up(c, use);
     if (result) {
-        fw_error error = c->db ? say(c->db, result, db->where, why)
-                               : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        error = c->db ? say(c->db, result, db->where, why)
+                      : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
         close_it(&c->base);
         return error;
     }
@@ -292,7 +308,7 @@ static fw_error start(struct sqlite_conn *c, sqlite3_stmt **statement, const cha
             return say(c->db, result, sql, why);
         }
     }
-    c->deadline = db_clock_ms() + DB_STATEMENT_MS;
+    c->deadline = clock_ms() + DB_STATEMENT_MS;
     return FW_OK;
 }
 
@@ -468,6 +484,7 @@ static fw_error backup(struct db *db, const char *path, struct fw_failure *why)
 const struct db_driver db_sqlite = {
     .id = "INTEGER PRIMARY KEY AUTOINCREMENT", /* numbers of deleted rows never come again */
     .blob = "BLOB",
+    .clustered = "WITHOUT ROWID",
     .integer = "INTEGER",
     .text = "TEXT",
     .readers = 8,

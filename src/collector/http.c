@@ -84,24 +84,30 @@ static uint64_t announced(const struct http_private *p)
     return text && http_number(text, &length) ? length : 0;
 }
 
-/* The head is there. A refusal goes out at once when the client waits for it (100-continue), or
- * would send more than is worth reading; libmicrohttpd closes the connection then. */
+/* Who asks is known, or the request was refused. A refusal goes out at once when the client waits
+ * for it (100-continue), or would send more than is worth reading; libmicrohttpd closes the
+ * connection then. */
+static enum MHD_Result end_head(struct http_private *p)
+{
+    bool now = announced(p) > HTTP_DRAIN_MAX || http_header(&p->request, "Expect");
+    return p->replied && now ? send_reply(p) : MHD_YES;
+}
+
 static enum MHD_Result take_head(struct http_private *p, const char *method)
 {
     p->head_done = true;
     p->request.method = method;
     p->body_began_ms = http_clock_us() / 1000;
     http_client_deadline(p->client, HTTP_BODY_SECONDS);
-    bool large = announced(p) > HTTP_DRAIN_MAX;
     if (http_check_route(p)) {
-        if (!large && !http_access_remembered(p)) {
+        if (!http_access_remembered(p)) {
+            p->head_again = true; /* a connection suspended in this call gets it once more */
             return http_pool_take(p, HTTP_TASK_ACCESS);
         }
         if (http_check_access(p))
             http_check_size(p);
     }
-    bool now = large || http_header(&p->request, "Expect");
-    return p->replied && now ? send_reply(p) : MHD_YES;
+    return end_head(p);
 }
 
 static enum MHD_Result take_data(struct http_private *p, const char *data, size_t *size)
@@ -116,8 +122,9 @@ static enum MHD_Result take_data(struct http_private *p, const char *data, size_
     uint64_t since = http_clock_us() / 1000 - p->body_began_ms;
     uint64_t due = HTTP_BODY_SECONDS + p->received / HTTP_SLOWEST;
     if (p->replied) {
+        p->drained += *size;
         *size = 0;
-        return p->received > HTTP_DRAIN_MAX ? MHD_NO : MHD_YES;
+        return p->drained > HTTP_DRAIN_MAX ? MHD_NO : MHD_YES;
     }
     http_client_deadline(p->client, due > since / 1000 ? due - since / 1000 : 1);
     if (p->route->flags & HTTP_STREAM) {
@@ -148,6 +155,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         return MHD_NO;
     if (!p->head_done)
         return take_head(p, method);
+    if (p->head_again) {
+        p->head_again = false;
+        return end_head(p);
+    }
     if (*size)
         return take_data(p, data, size);
     if (p->replied)
@@ -227,7 +238,7 @@ static fw_error start_daemon(struct http_server *server, const struct addrinfo *
             (unsigned)CONNECTIONS_OF_ADDRESS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
             (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_HEAD_SECONDS,
             MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-            MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+            MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     if (!error && !server->daemon)
         error = failure_say(why, FW_ERR_SYSTEM, errno, "cannot listen on %s port %u", o->listen,
                             o->port);

@@ -13,7 +13,7 @@
 #include <strings.h>
 
 enum {
-    STRANGER_COST = 20, /* of a request with a wrong secret, in requests */
+    STRANGER_COST = 5, /* of a request with a wrong secret, in requests */
     STRANGER_LIMIT = 3000,
 };
 
@@ -114,6 +114,13 @@ bool http_check_route(struct http_private *p)
     if (p->target_wrong) {
         int status = p->target_too_long ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_BAD_REQUEST;
         http_reply_error(r, status, "%s", p->target_wrong);
+        return false;
+    }
+    /* Two lengths: a proxy in front may believe the other one (RFC 9112 section 6.3). */
+    if (http_header(r, "Transfer-Encoding") && http_header(r, "Content-Length")) {
+        http_set_header(r, "Connection", "close");
+        http_reply_error(r, MHD_HTTP_BAD_REQUEST,
+                         "a request has Content-Length or Transfer-Encoding, not both");
         return false;
     }
     if (!find_route(p))

@@ -51,9 +51,9 @@ struct http_private {
     struct http_target target;
     const char *target_wrong; /* why it is no target; NULL: it is one */
     bool target_too_long;
-    bool head_done; /* the first call of the access handler was */
-    bool head;      /* HEAD: answered as GET without its body */
-    bool handled;   /* the handler was called: streamed state is its own */
+    bool head_done;  /* the first call of the access handler was */
+    bool head_again; /* the next call is that one again */
+    bool handled;    /* the handler was called: streamed state is its own */
     uint64_t began_us;
 
     const struct http_route *route;
@@ -66,6 +66,7 @@ struct http_private {
     uint8_t *body; /* as it came */
     size_t body_size, body_capacity;
     uint64_t received; /* bytes of the body so far, also drained ones */
+    uint64_t drained;  /* of them, those after a refusal */
     uint64_t body_began_ms;
     size_t charged; /* of HTTP_BUFFERED_MAX */
     uint8_t *unpacked;

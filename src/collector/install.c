@@ -1,9 +1,7 @@
-/* Salted hashes of installations: install.h. */
+/* The salt of installations' hashes: install.h. */
 #include "collector/install.h"
 #include "base/failure.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <stdio.h>
 
@@ -51,14 +49,4 @@ fw_error install_salt(struct db *db, char salt[INSTALL_SALT + 1], struct fw_fail
     if (!e && strlen(salt) != INSTALL_SALT)
         e = failure_say(why, FW_ERR_CORRUPT, 0, "the setting \"salt\" is not one that we made");
     return e;
-}
-
-fw_error install_hash(const char *salt, struct span text, uint8_t hash[16])
-{
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
-    if (!HMAC(EVP_sha256(), salt, (int)strlen(salt), text.data, text.size, digest, &size))
-        return FW_ERR_MEMORY;
-    memcpy(hash, digest, 16);
-    return FW_OK;
 }

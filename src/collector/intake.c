@@ -8,18 +8,17 @@
 #include "collector/intake_inner.h"
 
 #include "base/failure.h"
-#include "collector/blobs.h"
 #include "collector/db.h"
 #include "collector/log.h"
 #include "collector/metrics.h"
 #include "collector/packs.h"
+#include "collector/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/statvfs.h>
 #include <time.h>
 
-enum { TRIES = 3, SPACE_MS = 500, PACKER_MS = 1000 };
+enum { TRIES = 3, PACKER_MS = 1000 };
 
 /* ---- waiting ---- */
 
@@ -139,20 +138,6 @@ static fw_error commit_rows(struct intake *in, struct batch_row *rows, size_t co
     return e;
 }
 
-/* Whether there is room for more than what is stored; looked at now and then. */
-static bool has_space(struct intake *in)
-{
-    uint64_t now = collector_now_ms(), reserve = in->c->options->disk_reserve;
-    if (now < in->space_at_ms + SPACE_MS && now >= in->space_at_ms)
-        return in->space;
-    struct statvfs disk;
-    in->space_at_ms = now;
-    in->space = blobs_free(in->c->blobs) >= reserve;
-    if (in->c->options->data && statvfs(in->c->options->data, &disk) == 0)
-        in->space &= (uint64_t)disk.f_bavail * disk.f_frsize >= reserve;
-    return in->space;
-}
-
 static void tell(struct intake_item *item, enum intake_verdict verdict, bool full,
                  const char *reason)
 {
@@ -170,7 +155,7 @@ static void tell_all(struct batch_row *rows, size_t count, bool full, const char
 static void store(struct intake *in, struct batch_row *rows, size_t count)
 {
     struct fw_failure why = {0};
-    if (!has_space(in)) {
+    if (server_disk_free(in->c) < in->c->options->disk_reserve) {
         tell_all(rows, count, true, "the server's disk is full");
         return;
     }

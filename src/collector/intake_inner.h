@@ -47,8 +47,6 @@ struct intake {
     pthread_t committer, packer, workers[INTAKE_WORKERS];
     unsigned worker_count;
     bool has_committer, has_packer;
-    uint64_t space_at_ms; /* the committer's: when it last looked */
-    bool space;
 };
 
 bool intake_stopping(struct intake *in);

@@ -1,11 +1,26 @@
 /* All kinds of jobs: `extern const struct job_kind job_NAME;` and a line for each. */
 #include "collector/job_kinds.h"
 
+/* clang-format off */
+extern const struct job_kind job_convert; /* upload_job.c */
+extern const struct job_kind job_names; /* groups_jobs.c */
+extern const struct job_kind job_packs_sweep; /* packs.c */
+extern const struct job_kind job_rules; /* groups_jobs.c */
+extern const struct job_kind job_rules_check; /* groups_jobs.c */
 extern const struct job_kind job_symbols_used; /* symbols.c */
+extern const struct job_kind job_uploads; /* upload_sweep.c */
 
 static const struct job_kind *const kinds[] = {
-    &job_symbols_used, NULL, /* the end */
+    &job_convert,
+    &job_names,
+    &job_packs_sweep,
+    &job_rules,
+    &job_rules_check,
+    &job_symbols_used,
+    &job_uploads,
+    NULL, /* the end */
 };
+/* clang-format on */
 
 size_t job_kinds_all(struct job_kind *all, size_t capacity)
 {

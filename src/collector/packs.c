@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/failure.h"
 #include "collector/blobs.h"
+#include "collector/jobs.h"
 
 #include <openssl/rand.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <zstd.h>
 
 enum {
+    SWEEP_MS = 6 * 3600 * 1000,
     PACK_ROWS = 8192,          /* bodies of one pack at most */
     PACK_LEASE_MS = 5 * 60000, /* who writes a pack has its rows this long */
     BODY_LIMIT = 64 << 20,
@@ -288,7 +290,7 @@ static fw_error write_pack(struct pack *p, struct fw_failure *why)
     fw_error e = with_conn(p, DB_READ, read_bodies, why);
     name_pack(p);
     e = e ? e : blobs_put(p->c->blobs, p->key, (struct span){p->bytes, (size_t)p->size}, why);
-    /* A commit whose answer was lost may have happened: the blob stays, packs_sweep knows. */
+    /* A commit whose answer was lost may have happened: the blob stays until it is swept. */
     return e ? e : with_conn(p, DB_WRITE, move_rows, why);
 }
 
@@ -382,7 +384,7 @@ static fw_error is_named(struct collector *c, const char *key, bool *named, stru
     return e;
 }
 
-fw_error packs_sweep(struct collector *c, const struct job *job, struct fw_failure *why)
+static fw_error sweep(struct collector *c, const struct job *job, struct fw_failure *why)
 {
     struct sweep s = {.now_ms = collector_now_ms()};
     fw_error e = drop_empty(c, s.now_ms, why);
@@ -400,3 +402,6 @@ fw_error packs_sweep(struct collector *c, const struct job *job, struct fw_failu
     free(s.keys);
     return e;
 }
+
+extern const struct job_kind job_packs_sweep;
+const struct job_kind job_packs_sweep = {"packs.sweep", sweep, SWEEP_MS};

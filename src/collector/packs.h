@@ -4,7 +4,7 @@
  * A pack is a blob of bodies one behind the other, each as the inbox had it (zstd). It is written
  * when PACKS_BYTES are waiting, or when the oldest has waited for PACKS_WAIT_MS. The blob is there
  * before one transaction moves its reports to it, so a body is always in one place at least; a
- * crash in between leaves a blob that no row names, which packs_sweep removes later.
+ * crash in between leaves a blob that no row names, which the job "packs.sweep" removes later.
  *
  * report.pack is the pack, body_offset and body_size the compressed bytes in it. While pack is NULL
  * body_offset is inbox_body.seq; NULL there as well: the body is gone.
@@ -12,8 +12,8 @@
 #ifndef COLLECTOR_PACKS_H
 #define COLLECTOR_PACKS_H
 
+#include "collector/collector.h"
 #include "collector/db.h"
-#include "collector/jobs.h"
 
 enum { PACKS_BYTES = 4 << 20, PACKS_WAIT_MS = 60 * 1000 };
 
@@ -30,8 +30,5 @@ fw_error packs_unsqueeze(struct span packed, size_t limit, uint8_t **body, size_
 /* Writes one pack when it is time for it, or anything is waiting and `all` is set. How many bodies
  * went into it: 0, none. */
 fw_error packs_write(struct collector *c, bool all, size_t *count, struct fw_failure *why);
-
-/* A job: removes packs that no report is in, and blobs that are no pack's. */
-fw_error packs_sweep(struct collector *c, const struct job *job, struct fw_failure *why);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The tables of the collector. {ID}, {BLOB}: db.h.
+ * The tables of the collector. {ID}, {BLOB}, {CLUSTERED}: db.h.
  *
  * Reports keep raw (image, offset) stacks; names are looked up when somebody looks, and only what a
  * group is called is kept. So a debug file that comes late changes stack.group_id and
@@ -34,7 +34,7 @@ static const char tables[] =
     /* Every id that was ever accepted and must be known: at least 90 days. The one place that makes
      * a report exist once. */
     "CREATE TABLE seen (project INTEGER NOT NULL, report_id {BLOB} NOT NULL,"
-    " received_ms INTEGER NOT NULL, PRIMARY KEY (project, report_id));\n"
+    " received_ms INTEGER NOT NULL, PRIMARY KEY (project, report_id)) {CLUSTERED};\n"
 
     /* id_key: the build id or UUID; without one 'name:' and the file name. has_map: names are to be
      * had; map_ms: since when. */
@@ -44,7 +44,8 @@ static const char tables[] =
     " own INTEGER NOT NULL DEFAULT 0, UNIQUE (id_key, arch));\n"
     "CREATE TABLE image_day (project INTEGER NOT NULL, image INTEGER NOT NULL, day INTEGER NOT "
     "NULL,"
-    " reports INTEGER NOT NULL, frames INTEGER NOT NULL, PRIMARY KEY (project, day, image));\n"
+    " reports INTEGER NOT NULL, frames INTEGER NOT NULL, PRIMARY KEY (project, day, image)) "
+    "{CLUSTERED};\n"
     "CREATE INDEX image_day_image ON image_day (image);\n"
 
     "CREATE TABLE version (id {ID}, project INTEGER NOT NULL, version TEXT NOT NULL,"
@@ -55,7 +56,7 @@ static const char tables[] =
     /* A distinct stack of a project. hash: of its frames. frames: stack_code.h. group_id: of stacks
      * that reports are grouped by; NULL: of others. named: keys were made with names of all its
      * images; 0: a debug file may change the key. main_image: the executable of the first report
-     * that was grouped by it. pinned: somebody put it into its group by hand, where it stays. */
+     * that was grouped by it. pinned: enum group_pinned (groups.h): it stays in its group. */
     "CREATE TABLE stack (id {ID}, project INTEGER NOT NULL, hash {BLOB} NOT NULL,"
     " frames {BLOB} NOT NULL, main_image INTEGER, group_id INTEGER, rules INTEGER NOT NULL DEFAULT "
     "0,"
@@ -64,11 +65,11 @@ static const char tables[] =
     "CREATE INDEX stack_group ON stack (group_id);\n"
     /* Which stacks name an image; of stacks that reports are grouped by alone. */
     "CREATE TABLE stack_image (image INTEGER NOT NULL, stack INTEGER NOT NULL,"
-    " PRIMARY KEY (image, stack));\n"
+    " PRIMARY KEY (image, stack)) {CLUSTERED};\n"
 
     /* status: 0 open, 1 ignored, 2 resolved, 3 merged into `merged_into`. section: enum
      * group_section. pinned: somebody merged or split by hand, rules leave it alone. The long texts
-     * stand last: rows are ranked without reading them. */
+     * stand last: rows are ranked without reading them. moving: enum group_moving (groups.h). */
     "CREATE TABLE hang_group (id {ID}, project INTEGER NOT NULL, key {BLOB} NOT NULL,"
     " rules INTEGER NOT NULL, section INTEGER NOT NULL, title TEXT NOT NULL, leaf TEXT NOT NULL,"
     " image TEXT NOT NULL, file TEXT, line INTEGER NOT NULL,"
@@ -79,18 +80,22 @@ static const char tables[] =
     " reopened_ms INTEGER, reports INTEGER NOT NULL DEFAULT 0, blocked_ns INTEGER NOT NULL DEFAULT "
     "0,"
     " longest_ns INTEGER NOT NULL DEFAULT 0, killed INTEGER NOT NULL DEFAULT 0,"
-    " installs INTEGER NOT NULL DEFAULT 0, search TEXT NOT NULL, why TEXT NOT NULL,"
+    " installs INTEGER NOT NULL DEFAULT 0, moving INTEGER NOT NULL DEFAULT 0, search TEXT NOT "
+    "NULL, why TEXT NOT NULL,"
     " UNIQUE (project, key));\n"
-    "CREATE INDEX hang_group_rank ON hang_group (project, status, blocked_ns);\n"
+    "CREATE INDEX hang_group_rank ON hang_group (project, status);\n"
+    "CREATE INDEX hang_group_moving ON hang_group (id) WHERE moving <> 0;\n"
+    "CREATE INDEX hang_group_merged ON hang_group (merged_into) WHERE merged_into IS NOT NULL;\n"
     "CREATE TABLE group_day (group_id INTEGER NOT NULL, day INTEGER NOT NULL, version INTEGER NOT "
     "NULL,"
     " reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL, killed INTEGER NOT NULL,"
-    " PRIMARY KEY (group_id, day, version));\n"
+    " PRIMARY KEY (group_id, day, version)) {CLUSTERED};\n"
     /* term: of kind 1 or 2 */
     "CREATE TABLE group_term (group_id INTEGER NOT NULL, term INTEGER NOT NULL,"
-    " reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL, PRIMARY KEY (group_id, term));\n"
+    " reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL, PRIMARY KEY (group_id, term)) "
+    "{CLUSTERED};\n"
     "CREATE TABLE group_install (group_id INTEGER NOT NULL, install {BLOB} NOT NULL,"
-    " reports INTEGER NOT NULL, PRIMARY KEY (group_id, install));\n"
+    " reports INTEGER NOT NULL, PRIMARY KEY (group_id, install)) {CLUSTERED};\n"
 
     /* kind: enum fwr_kind, or 100 + enum report_kind for other tools' reports. install: hash of the
      * installation's id with the salt; NULL: it told none. stack: the heaviest, by which it is
@@ -118,7 +123,8 @@ static const char tables[] =
     /* What was seen while a report's thread hung: weights by the stack that the report is grouped
      * by, so that regrouping moves nothing here. */
     "CREATE TABLE flame (key_stack INTEGER NOT NULL, stack INTEGER NOT NULL,"
-    " weight_ns INTEGER NOT NULL, samples INTEGER NOT NULL, PRIMARY KEY (key_stack, stack));\n"
+    " weight_ns INTEGER NOT NULL, samples INTEGER NOT NULL, PRIMARY KEY (key_stack, stack)) "
+    "{CLUSTERED};\n"
     /* slow: durations by class: below 0.5 s, 2 s, 8 s, and above. observed_ns: see session. */
     "CREATE TABLE project_day (project INTEGER NOT NULL, day INTEGER NOT NULL, version INTEGER NOT "
     "NULL,"
@@ -126,17 +132,18 @@ static const char tables[] =
     " slow0 INTEGER NOT NULL, slow1 INTEGER NOT NULL, slow2 INTEGER NOT NULL, slow3 INTEGER NOT "
     "NULL,"
     " sessions INTEGER NOT NULL, observed_ns INTEGER NOT NULL, PRIMARY KEY (project, day, "
-    "version));\n"
+    "version)) {CLUSTERED};\n"
     /* The same by operating system and by device (terms of kind 1 and 2). */
     "CREATE TABLE term_day (project INTEGER NOT NULL, term INTEGER NOT NULL, day INTEGER NOT NULL,"
     " version INTEGER NOT NULL, reports INTEGER NOT NULL, blocked_ns INTEGER NOT NULL,"
     " killed INTEGER NOT NULL, slow0 INTEGER NOT NULL, slow1 INTEGER NOT NULL,"
     " slow2 INTEGER NOT NULL, slow3 INTEGER NOT NULL,"
-    " PRIMARY KEY (project, day, term, version));\n"
+    " PRIMARY KEY (project, day, term, version)) {CLUSTERED};\n"
     /* A process that sent something; observed_ns: how long it is known to have run. */
     "CREATE TABLE session (project INTEGER NOT NULL, session {BLOB} NOT NULL, version INTEGER NOT "
     "NULL,"
-    " day INTEGER NOT NULL, observed_ns INTEGER NOT NULL, PRIMARY KEY (project, session));\n"
+    " day INTEGER NOT NULL, observed_ns INTEGER NOT NULL, PRIMARY KEY (project, session)) "
+    "{CLUSTERED};\n"
 
     /* Who called watched functions. caller_image, caller_offset, caller_kind: frame 0 of the stack
      * (row of `image`, 0: none; the offset there; enum report_frame_kind + 2 * enum report_space),
@@ -144,7 +151,7 @@ static const char tables[] =
     "CREATE TABLE call (project INTEGER NOT NULL, api INTEGER NOT NULL, stack INTEGER NOT NULL,"
     " version INTEGER NOT NULL, count INTEGER NOT NULL, first_ms INTEGER NOT NULL,"
     " last_ms INTEGER NOT NULL, caller_image INTEGER NOT NULL, caller_offset INTEGER NOT NULL,"
-    " caller_kind INTEGER NOT NULL, PRIMARY KEY (project, api, stack, version));\n"
+    " caller_kind INTEGER NOT NULL, PRIMARY KEY (project, api, stack, version)) {CLUSTERED};\n"
     /* Callers that may: both are patterns with * and ?. */
     "CREATE TABLE call_allow (id {ID}, project INTEGER NOT NULL, api TEXT NOT NULL,"
     " caller TEXT NOT NULL, note TEXT NOT NULL, created_ms INTEGER NOT NULL, created_by TEXT NOT "
@@ -155,8 +162,9 @@ static const char tables[] =
 
     "CREATE TABLE pack (id {ID}, key TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,"
     " created_ms INTEGER NOT NULL);\n"
-    /* kind: 1 executable, 2 debug information, 3 a map as it came (GSYM, Breakpad, ours). state: 0
-     * stored, 1 has a map, 2 cannot be used (message says why). */
+    /* kind: 1 executable, 2 debug information, 3 a map as it came (GSYM, Breakpad, ours). state: 1
+     * its map is the one in use (one of an id and architecture), 0 stored beside it, 2 cannot be
+     * used (message says why). features: words with commas between (debug_file.h). */
     "CREATE TABLE symbol_file (id {ID}, debug_id {BLOB} NOT NULL, arch TEXT NOT NULL,"
     " kind INTEGER NOT NULL, name TEXT NOT NULL, sha256 {BLOB} NOT NULL, size INTEGER NOT NULL,"
     " blob TEXT NOT NULL, map_blob TEXT, map_size INTEGER, features TEXT NOT NULL,"
@@ -164,10 +172,13 @@ static const char tables[] =
     " uploaded_by TEXT NOT NULL, used_ms INTEGER NOT NULL, UNIQUE (debug_id, arch, kind, "
     "sha256));\n"
     "CREATE INDEX symbol_file_map ON symbol_file (debug_id, state);\n"
+    "CREATE INDEX symbol_file_sha256 ON symbol_file (sha256);\n"
     /* state: 0 being sent, 1 whole (a job converts it), 2 done, 3 failed. */
     "CREATE TABLE upload (id TEXT PRIMARY KEY, name TEXT NOT NULL, size INTEGER NOT NULL,"
     " sha256 {BLOB}, received INTEGER NOT NULL, state INTEGER NOT NULL, message TEXT NOT NULL,"
-    " result TEXT NOT NULL DEFAULT '[]', created_ms INTEGER NOT NULL, created_by TEXT NOT NULL);\n"
+    " result TEXT NOT NULL DEFAULT '[]', created_ms INTEGER NOT NULL, changed_ms INTEGER NOT NULL,"
+    " created_by TEXT NOT NULL);\n"
+    "CREATE INDEX upload_sha256 ON upload (sha256);\n"
     "CREATE TABLE upload_part (upload TEXT NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL,"
     " blob TEXT NOT NULL, PRIMARY KEY (upload, start));\n"
     /* state: 0 queued, 1 running, 3 failed (kept for people); done ones are deleted. run_ms: not

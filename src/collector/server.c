@@ -10,6 +10,7 @@
 #include "collector/db.h"
 #include "collector/files.h"
 #include "collector/http.h"
+#include "collector/intake.h"
 #include "collector/job_kinds.h"
 #include "collector/jobs.h"
 #include "collector/log.h"
@@ -98,6 +99,11 @@ static fw_error start_jobs(struct collector *c, struct fw_failure *why)
     return jobs_start(c, kinds, job_kinds_all(kinds, JOB_KINDS_MAX), workers(c), &c->jobs, why);
 }
 
+static fw_error start_intake(struct collector *c, struct fw_failure *why)
+{
+    return intake_start(c, workers(c), &c->intake, why);
+}
+
 static fw_error start_http(struct collector *c, struct fw_failure *why)
 {
     static struct http_routes tables[ROUTES_MAX];
@@ -135,6 +141,11 @@ static void stop_jobs(struct collector *c)
     jobs_stop(c->jobs);
 }
 
+static void stop_intake(struct collector *c)
+{
+    intake_stop(c->intake);
+}
+
 static void stop_http(struct collector *c)
 {
     http_stop(c->http, END_SECONDS);
@@ -152,6 +163,7 @@ static const struct part {
     {"store", start_blobs, stop_blobs},
     {"symbols", start_symbols, stop_symbols},
     {"access", start_access, stop_access},
+    {"intake", start_intake, stop_intake},
     {"jobs", start_jobs, stop_jobs},
     {"http", start_http, stop_http},
 };

@@ -19,6 +19,7 @@
 
 #include "collector/collector.h"
 #include "collector/db.h"
+#include "collector/grouping.h"
 
 /* Rules of projects as last seen. Belongs to one thread. */
 struct stack_grouper;
@@ -27,6 +28,15 @@ void stack_grouper_free(struct stack_grouper *grouper); /* NULL is fine */
 /* First in a transaction: holds the generation until the transaction ends, and forgets the rules
  * when it is another than before; `changed` says so. */
 fw_error stack_grouper_begin(struct stack_grouper *grouper, struct db_conn *conn, bool *changed,
+                             struct fw_failure *why);
+
+/* For keys that are made outside of a transaction, so that nobody waits for names meanwhile: look
+ * first (holds nothing), then make keys with no connection held, then claim in the transaction that
+ * writes them: counts the generation up and holds it. `same` is false when somebody else did so
+ * since the look: the keys are void. */
+fw_error stack_grouper_look(struct stack_grouper *grouper, struct db_conn *conn,
+                            struct fw_failure *why);
+fw_error stack_grouper_claim(struct stack_grouper *grouper, struct db_conn *conn, bool *same,
                              struct fw_failure *why);
 
 struct stack_grouped {
@@ -38,6 +48,23 @@ struct stack_grouped {
 fw_error stack_group(struct stack_grouper *grouper, struct db_conn *conn, int64_t project,
                      int64_t stack, uint64_t at_ms, struct stack_grouped *answer,
                      struct fw_failure *why);
+
+/* The key alone, by the rules in force or by others; writes nothing. `conn` NULL: what must be read
+ * is read on a connection taken for that moment. Making names may take another for reading, so hold
+ * none or one for writing. */
+struct stack_row { /* of the table `stack` */
+    int64_t id, project, main_image;
+    struct span frames;
+};
+struct stack_key { /* in the arena */
+    struct group_answer answer;
+    bool all_maps;         /* every image of the stack has a map */
+    int64_t rules_version; /* 0: there is none, or the rules were given */
+};
+fw_error stack_group_key(struct stack_grouper *grouper, struct db_conn *conn,
+                         const struct stack_row *row,
+                         const struct group_rules *rules /* NULL: in force */, struct arena *arena,
+                         struct stack_key *key, struct fw_failure *why);
 
 /* Counts the generation up and holds it: first in a transaction that changes groups of stacks. */
 fw_error stack_group_changed(struct db_conn *conn, struct fw_failure *why);

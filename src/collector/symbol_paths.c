@@ -10,9 +10,8 @@
 #include "collector/blobs.h"
 #include "collector/http.h"
 #include "collector/symbol_files.h"
-#include "collector/symbols_image.h"
+#include "collector/symbols.h"
 #include "object/object.h"
-#include "symmap/export.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -112,7 +111,7 @@ static void reply_breakpad(struct http_request *r, const struct symbol_wish *wis
         reply_not_found(r);
         return;
     }
-    fw_error error = export_breakpad(symbols_image_map(image), &text, &size, &why);
+    fw_error error = symbols_breakpad(symbols, image, &text, &size, &why);
     symbols_drop(image);
     if (error != FW_OK)
         http_reply_failure(r, &why);

@@ -10,14 +10,16 @@
 
 #include "base/failure.h"
 #include "collector/blobs.h"
+#include "collector/clock.h"
 #include "collector/db.h"
 #include "collector/jobs.h"
 #include "collector/symbols_image.h"
+#include "symmap/export.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BUCKETS = 4096, SLOTS_MAX = 20000, STAMP_SIZE = 320 };
@@ -35,7 +37,7 @@ struct slot {
     struct key key;
     struct symbols_image *image; /* NULL: there is none */
     char stamp[STAMP_SIZE];      /* which map it is: another row, blob or size is another one */
-    uint64_t asked_ms;           /* when the database was; 0: to be asked now */
+    int64_t asked_ms;            /* when the database was (clock_ms); 0: to be asked now */
     uint32_t changes;            /* counts symbols_changed */
     bool busy;                   /* some thread asks; the slot stays */
     bool used;                   /* its map was taken since it was last noted */
@@ -50,14 +52,8 @@ struct symbols {
     struct slot *newest, *oldest;
     size_t count;
     uint64_t bytes;
+    atomic_flag exporting; /* somebody makes Breakpad text */
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 + 1;
-}
 
 fw_error symbols_open(struct collector *c, uint64_t maps_bytes, struct symbols **symbols,
                       struct fw_failure *why)
@@ -69,6 +65,7 @@ fw_error symbols_open(struct collector *c, uint64_t maps_bytes, struct symbols *
     (*symbols)->limit = maps_bytes;
     pthread_mutex_init(&(*symbols)->lock, NULL);
     pthread_cond_init(&(*symbols)->asked, NULL);
+    atomic_flag_clear(&(*symbols)->exporting);
     return FW_OK;
 }
 
@@ -290,7 +287,7 @@ static void ask(struct symbols *s, struct slot *slot)
     bool same = error == FW_OK && row.there && slot->image && strcmp(row.stamp, slot->stamp) == 0;
     if (error == FW_OK && row.there && !same)
         error = open_row(s, &row, &image);
-    uint64_t now = now_ms();
+    int64_t now = clock_ms();
     pthread_mutex_lock(&s->lock);
     if (error == FW_OK && !same) {
         set_image(s, slot, image);
@@ -312,7 +309,7 @@ static struct symbols_image *take(struct symbols *s, const struct key *key)
         struct slot *slot = slot_of(s, key); /* anew: while waiting it may have been removed */
         if (!slot)
             break;
-        bool fresh = slot->asked_ms && now_ms() - slot->asked_ms < SYMBOLS_MISS_MS;
+        bool fresh = slot->asked_ms && clock_ms() - slot->asked_ms < SYMBOLS_MISS_MS;
         if (!fresh && !slot->busy) {
             slot->busy = true;
             ask(s, slot);
@@ -367,6 +364,16 @@ void symbols_changed(struct symbols *symbols, const uint8_t *id, size_t id_size)
         }
     }
     pthread_mutex_unlock(&symbols->lock);
+}
+
+fw_error symbols_breakpad(struct symbols *symbols, const struct symbols_image *image,
+                          uint8_t **text, size_t *size, struct fw_failure *why)
+{
+    if (atomic_flag_test_and_set(&symbols->exporting))
+        return failure_say(why, FW_ERR_TIMEOUT, 0, "another .sym is being made");
+    fw_error error = export_breakpad(symbols_image_map(image), text, size, why);
+    atomic_flag_clear(&symbols->exporting);
+    return error;
 }
 
 /* ---- what retention goes by ---- */

@@ -10,11 +10,11 @@
 
 #include "base/array.h"
 #include "object/debug_sections.h"
+#include "symbolicate/debug_file.h"
 #include "symbolicate/find.h"
 #include "symmap/symmap.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -114,13 +114,9 @@ static void add(struct file_index *index, struct folder *folder, struct span id,
 
 static enum indexed_kind kind_of(const struct object *object)
 {
-    struct object_section section;
-    if (object_type(object) == OBJECT_DSYM)
-        return INDEXED_DEBUG;
-    for (size_t i = 0; object_section_at(object, i, &section); i++)
-        if (section.code && (object_is_macho(object) || section.type != SHT_NOBITS))
-            return INDEXED_IMAGE;
-    return debug_files_has_dwarf(object) ? INDEXED_DEBUG : INDEXED_IMAGE;
+    if (debug_file_has_code(object) || !debug_files_has_dwarf(object))
+        return object_type(object) == OBJECT_DSYM ? INDEXED_DEBUG : INDEXED_IMAGE;
+    return INDEXED_DEBUG;
 }
 
 struct slices {
@@ -173,16 +169,6 @@ static void add_map(struct file_index *index, struct folder *folder, const char 
     symmap_close(map);
 }
 
-static bool is_macho(const uint8_t magic[4])
-{
-    static const char known[][5] = {"\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "\xfe\xed\xfa\xce",
-                                    "\xfe\xed\xfa\xcf", "\xca\xfe\xba\xbe", "\xca\xfe\xba\xbf"};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (memcmp(magic, known[i], 4) == 0)
-            return true;
-    return false;
-}
-
 static void look_at(struct file_index *index, struct folder *folder, const char *path)
 {
     uint8_t magic[8] = {0};
@@ -192,18 +178,17 @@ static void look_at(struct file_index *index, struct folder *folder, const char 
         close(fd);
     if (!got)
         return;
-    bool elf = memcmp(magic, ELFMAG, SELFMAG) == 0, macho = is_macho(magic);
-    bool map = memcmp(magic, SYMMAP_MAGIC, sizeof magic) == 0;
-    if (!elf && !macho && !map)
+    enum debug_file_form form = debug_file_form((struct span){magic, sizeof magic});
+    if (form != DEBUG_FILE_ELF && form != DEBUG_FILE_MACHO && form != DEBUG_FILE_MAP)
         return;
     if (folder->files >= FILES) {
         folder->cut = true;
         return;
     }
     folder->files++;
-    if (elf)
+    if (form == DEBUG_FILE_ELF)
         add_elf(index, folder, path);
-    else if (macho)
+    else if (form == DEBUG_FILE_MACHO)
         add_macho(index, folder, path);
     else
         add_map(index, folder, path);

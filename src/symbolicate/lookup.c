@@ -185,6 +185,7 @@ bool lookup_copy(struct lookup *lookup, struct arena *arena, const struct symmap
                                    .column = from->column,
                                    .start = lookup->source->base + from->start,
                                    .offset = offset,
+                                   .size = flags & FW_SYMBOL_TAIL_CALL ? 0 : from->size,
                                    .flags = flags};
     static const struct {
         uint32_t map, shown;

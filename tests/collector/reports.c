@@ -97,7 +97,7 @@ struct reports_maker *reports_maker_new(uint64_t seed, const struct reports_shap
 {
     static const struct reports_shape usual = {.threads = 20,
                                                .frames = 30,
-                                               .samples = 72,
+                                               .samples = 110,
                                                .sites = 300,
                                                .installs = 5000,
                                                .new_per_mille = 50,
@@ -207,7 +207,7 @@ static void put_hang(struct reports_maker *m, uint64_t number, uint64_t site)
     fwr_hang(m->w, &hang);
     for (unsigned i = 0; i < m->shape.samples; i++) {
         uint64_t inner = outer * 1000 + draw(m, 1 + draw(m, VARIANTS));
-        struct fwr_sample sample = {.stack = put_stack(m, outer, inner, 6 + inner % 10),
+        struct fwr_sample sample = {.stack = put_stack(m, outer, inner, 6 + (unsigned)(inner % 10)),
                                     .count = 1,
                                     .at_ns = i * weight,
                                     .weight_ns = weight};

@@ -12,7 +12,7 @@
 struct reports_shape {        /* 0: as said */
     unsigned threads;         /* 20 */
     unsigned frames;          /* of each stack; 30, at most 200 */
-    unsigned samples;         /* 72 */
+    unsigned samples;         /* 110 */
     unsigned sites;           /* places that hang, a few of them most of the time; 300 */
     unsigned installs;        /* 5,000 */
     unsigned new_per_mille;   /* reports with stacks that nobody has seen before; 50 */

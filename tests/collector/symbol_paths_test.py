@@ -1,7 +1,7 @@
 """Tools fetch debug files and names from the server: gdb, debuginfod-find and eu-addr2line as they
 are, the paths of symbol servers, and what the Firefox Profiler asks.
 
-    symbol_paths_test.py framewalk-collector framewalk store_file [NAME...]
+    symbol_paths_test.py framewalk-collector framewalk [NAME...]
 """
 import gzip
 import json
@@ -10,12 +10,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
+from debug_files import send
 from server import Server
 
 SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/data")
-PROGRAMS = {os.path.basename(a): os.path.abspath(a) for a in sys.argv[1:4]}
+PROGRAMS = {os.path.basename(a): os.path.abspath(a) for a in sys.argv[1:3]}
 
 SOURCE = """#include <cstdlib>
 namespace shop {
@@ -51,12 +53,12 @@ def run(*command, check=True, **rest):
 class Shop:
     """A program whose debug file and code lie apart, made now."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, more=""):
         self.folder = folder
         os.mkdir(folder)
         source = os.path.join(folder, "shop.cc")
         with open(source, "w") as file:
-            file.write(SOURCE)
+            file.write(SOURCE + more)
         self.whole = os.path.join(folder, "whole")
         self.program = os.path.join(folder, "shop")
         self.debug = os.path.join(folder, "shop.debug")
@@ -89,15 +91,23 @@ class SymbolPaths(unittest.TestCase):
         cls.store(cls.shop.program, cls.shop.debug)
 
     @classmethod
-    def store(cls, *files):
-        return run(PROGRAMS["store_file"], cls.server.folder, *files)
+    def store(cls, *files, server=None):
+        """Uploads them; the debug ids."""
+        ids = []
+        for path in files:
+            result = send(server or cls.server, cls.read(path), os.path.basename(path))
+            if result["state"] != "done":
+                raise AssertionError(result)
+            ids += [file["debug_id"] for file in result["files"]]
+        return ids
+
+    @staticmethod
+    def read(path):
+        with open(path, "rb") as file:
+            return file.read()
 
     def get(self, path, **rest):
         return self.server.get(path, **rest)
-
-    def read(self, path):
-        with open(path, "rb") as file:
-            return file.read()
 
     # ---- debuginfod ----
 
@@ -157,7 +167,7 @@ class SymbolPaths(unittest.TestCase):
         self.assertEqual(self.get("/s/%s%s" % (self.server.token, path), token=None).status, 200)
         self.assertEqual(self.get("/s/fwt_wrong" + path, token=None).status, 401)
         with Server("--open-symbols", folder=None) as server:
-            run(PROGRAMS["store_file"], server.folder, self.shop.debug)
+            self.store(self.shop.debug, server=server)
             reply = server.get(path, token=None)
             self.assertEqual(reply.status, 200)
             self.assertEqual(reply.headers["Cache-Control"], "public")
@@ -268,20 +278,9 @@ class SymbolPaths(unittest.TestCase):
 
     @unittest.skipUnless(os.path.isdir(SHARED), "no shared data here")
     def test_macho(self):
-        path = os.path.join(SHARED, "debug/samply/simple-example")
-        dsym = [os.path.join(root, name) for root, _, names in os.walk(SHARED) for name in names
-                if "/Contents/Resources/DWARF" in root]
-        self.assertTrue(dsym)
-        stored = None
-        for file in dsym:
-            done = subprocess.run([PROGRAMS["store_file"], self.server.folder, file],
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                  timeout=60, check=False)
-            if done.returncode == 0:
-                stored = file
-                break
-        self.assertIsNotNone(stored, path)
-        uuid = done.stdout.split()[0]
+        stored = os.path.join(SHARED, "debug/samply/other/abstract-linkage-names/out/mac-dsym/main.dSYM"
+                              "/Contents/Resources/DWARF/main")
+        [uuid] = self.store(stored)
         upper = uuid.upper()
         lldb = "/".join(upper[i:i + 4] for i in range(0, 20, 4)) + "/" + upper[20:]
         for layout in (uuid[:2] + "/" + uuid[2:] + "/debuginfo", lldb,
@@ -331,11 +330,42 @@ class SymbolPaths(unittest.TestCase):
         self.assertEqual(debug["results"], [result])
         self.assertEqual(debug["debug"]["modules"], {"count": 2, "found": 1})
 
+    def test_late(self):
+        """Names of a file are there as soon as its upload is done, though they were asked before."""
+        late = Shop(os.path.join(self.folder, "late"), "// another\n")
+        job = {"memoryMap": [["late", late.breakpad_id()]],
+               "stacks": [[[0, late.at["_ZN4shop6divideEii"]]]]}
+        answer = self.v5(job).json()["results"][0]
+        self.assertEqual(list(answer["found_modules"].values()), [False])
+        self.assertEqual(self.get("/buildid/%s/debuginfo" % late.id).status, 404)
+        self.assertEqual(self.store(late.debug), [late.id])
+        answer = self.v5(job).json()["results"][0]
+        self.assertEqual(answer["stacks"][0][0]["function"], "shop::divide(int, int)")
+        self.assertEqual(self.get("/buildid/%s/debuginfo" % late.id).body, self.read(late.debug))
+        self.assertEqual(self.get("/buildid/%s/executable" % late.id).status, 404)
+
     def test_v5_packed(self):
         body = gzip.compress(json.dumps(self.job()).encode())
         reply = self.server.post("/symbolicate/v5", body, "application/json",
                                  {"Content-Encoding": "gzip"})
         self.assertEqual(reply.status, 200)
+
+    def test_v5_first(self):
+        """The first request with a token, whose check takes longer, and a body that comes later."""
+        body = json.dumps(self.job()).encode()
+        for wait in 0, 0.2:
+            with Server(folder=self.server.folder, token=self.server.token) as server:
+                connection = server.connect()
+                connection.putrequest("POST", "/s/%s/symbolicate/v5" % server.token)
+                connection.putheader("Content-Length", str(len(body)))
+                if wait:
+                    connection.endheaders()
+                    time.sleep(wait)
+                    connection.send(body)
+                else:
+                    connection.endheaders(body)
+                self.assertEqual(connection.getresponse().status, 200)
+                connection.close()
 
     def test_v5_refused(self):
         good = self.job()
@@ -372,7 +402,7 @@ class SymbolPaths(unittest.TestCase):
             self.assertEqual(reply.json(), theirs, name)
 
     def test_v5_as_command(self):
-        """The same answer as the command's with the same files, but for the sizes of functions."""
+        """The same answer as the command's with the same files."""
         path = os.path.join(self.folder, "request.json")
         at = self.shop.at["_ZN4shop6divideEii"]
         job = dict(self.job(), stacks=[[[0, a] for a in range(at - 64, at + 256)]])
@@ -381,10 +411,7 @@ class SymbolPaths(unittest.TestCase):
         theirs = json.loads(subprocess.run(
             [PROGRAMS["framewalk"], "symbolicate", "--debug", self.shop.folder, path],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False, timeout=60).stdout)
-        ours = self.v5(job).json()
-        for frame in ours["results"][0]["stacks"][0]:
-            frame.pop("function_size", None)
-        self.assertEqual(ours, theirs)
+        self.assertEqual(self.v5(job).json(), theirs)
 
     def test_source(self):
         body = json.dumps({"debugName": "shop", "debugId": self.shop.breakpad_id(),
@@ -431,4 +458,4 @@ class SymbolPaths(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=1)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=1)

@@ -82,6 +82,7 @@ static void same_name(const struct report_name *ours, const struct fw_symbol_fra
                      theirs->flags & FW_SYMBOL_INLINED ? REPORT_INLINED : 0);
     assert_true(ours->has_offset);
     assert_int_equal(ours->offset, theirs->offset);
+    assert_int_equal(ours->size, theirs->size);
 }
 
 /* ---- places ---- */

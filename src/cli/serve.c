@@ -1,0 +1,89 @@
+/*
+ * `framewalk serve`: becomes framewalk-collector, which is a program of its own so that the other
+ * commands need not load its libraries. It reads the options (src/collector/serve_options.c); here
+ * is their text. framewalk-serve(1) and the completions list the same ones.
+ */
+#include "cli/serve.h"
+
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+void serve_usage(FILE *to)
+{
+    fputs(
+        "usage: framewalk serve [OPTIONS]\n"
+        "Starts the collector: takes reports and debug files, groups hangs, and shows them on its\n"
+        "page. Prints where it listens, and on the first start a token to sign in with.\n"
+        "\n"
+        "      --data FOLDER         everything that it keeps (framewalk-data)\n"
+        "      --listen HOST:PORT    where it listens (127.0.0.1:8470); port 0: any free one\n"
+        "      --base-url URL        the address that browsers use, when it is another\n"
+        "      --tls-cert FILE       PEM certificate; with --tls-key it speaks HTTPS\n"
+        "      --tls-key FILE        PEM key of the certificate\n"
+        "      --new-token           print a new administrator's token, and end\n"
+        "\n"
+        "Beyond one machine:\n"
+        "      --database URL        sqlite:FILE or postgresql://... (SQLite in the data folder)\n"
+        "      --store URL           file:FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=R\n"
+        "\n"
+        "Limits; sizes take K, M, G:\n"
+        "      --workers N           that process reports and jobs (one a processor)\n"
+        "      --requests-per-minute N  of one key, or address without a key (60000); 0: any\n"
+        "      --disk-reserve SIZE   free space below which nothing more is taken (512M)\n"
+        "      --upload-limit SIZE   of one debug file or archive (4G)\n"
+        "      --unpacked-limit SIZE  of all that one archive holds (10G)\n"
+        "      --convert-memory SIZE  of the process that reads a debug file (3G)\n"
+        "      --convert-seconds N   of processor time, the same (600)\n"
+        "      --convert-output SIZE  of what it writes (4G)\n"
+        "      --open-symbols        debug files and names need no token\n"
+        "  -h, --help                this text\n"
+        "\n"
+        "Exit status: 0 ended by SIGTERM or SIGINT; 1 could not start; 2 wrong command line.\n",
+        to);
+}
+
+static bool find_collector(char *path, size_t size)
+{
+    static const char *const places[] = {
+        "", /* the build tree */
+        ("/" FW_AGENT_FOLDER),
+        "/../lib/framewalk",
+        "/../lib64/framewalk",
+    };
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = length > 0 ? (self[length] = '\0', strrchr(self, '/')) : NULL;
+    if (!slash)
+        return false;
+    *slash = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (snprintf(path, size, "%s%s/framewalk-collector", self, places[i]) < (int)size &&
+            access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+int serve_main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            serve_usage(stdout);
+            return CLI_OK;
+        }
+    }
+    char path[PATH_MAX + 64];
+    if (!find_collector(path, sizeof path)) {
+        cli_error("framewalk-collector is not installed: it belongs beside this command or into "
+                  "lib/framewalk");
+        return CLI_FAILED;
+    }
+    argv[0] = path;
+    execv(path, argv);
+    cli_error("%s: %s", path, strerror(errno));
+    return CLI_FAILED;
+}

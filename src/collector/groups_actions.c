@@ -1,0 +1,251 @@
+/*
+ * What people do to groups: status, notes, merge, split. groups.h.
+ *
+ * A decision by hand always wins: the stacks concerned are pinned, so neither rules nor names move
+ * them, and the row of a merged group stays as a signpost for stacks with its key that are still to
+ * come.
+ */
+#include "base/failure.h"
+#include "collector/groups.h"
+#include "collector/jobs.h"
+
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <string.h>
+
+struct group_row {
+    int64_t status, into;
+};
+
+static fw_error read_group(struct db_conn *conn, int64_t project, int64_t group,
+                           struct group_row *row, struct fw_failure *why)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(conn, &rows, why,
+                          "SELECT status, merged_into FROM hang_group"
+                          " WHERE id = $1 AND project = $2",
+                          DB_VALUES(db_int(group), db_int(project)));
+    if (e)
+        return e;
+    bool found = db_next(rows);
+    if (found)
+        *row = (struct group_row){db_get_int(rows, 0), db_get_int(rows, 1)};
+    e = db_end(rows, why);
+    return e || found
+               ? e
+               : failure_say(why, FW_ERR_NOT_FOUND, 0, "there is no group %lld", (long long)group);
+}
+
+/* The same, of a group that has stacks. */
+static fw_error read_living(struct db_conn *conn, int64_t project, int64_t group,
+                            struct fw_failure *why)
+{
+    struct group_row row;
+    fw_error e = read_group(conn, project, group, &row, why);
+    if (!e && row.status == GROUP_MERGED)
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "group %lld was merged into group %lld",
+                           (long long)group, (long long)row.into);
+    return e;
+}
+
+/* --- Status and note ---------------------------------------------------------------------------
+ */
+
+/* "2.1 (7)", or "2.1": its newest build; NULL: the project's newest version. */
+static fw_error find_version(struct db_conn *conn, int64_t project, const char *label,
+                             int64_t *version, struct fw_failure *why)
+{
+    struct db_rows *rows;
+    fw_error e = label ? db_query(conn, &rows, why,
+                                  "SELECT id FROM version WHERE project = $1 AND (version = $2"
+                                  " OR version || ' (' || build || ')' = $2)"
+                                  " ORDER BY first_ms DESC, id DESC LIMIT 1",
+                                  DB_VALUES(db_int(project), db_text(label)))
+                       : db_query(conn, &rows, why,
+                                  "SELECT id FROM version WHERE project = $1"
+                                  " ORDER BY first_ms DESC, id DESC LIMIT 1",
+                                  DB_VALUES(db_int(project)));
+    if (e)
+        return e;
+    bool found = db_next(rows);
+    if (found)
+        *version = db_get_int(rows, 0);
+    e = db_end(rows, why);
+    return e || found
+               ? e
+               : failure_say(why, FW_ERR_NOT_FOUND, 0, "no report of version \"%.60s\" has come in",
+                             label ? label : "");
+}
+
+fw_error groups_set_status(struct db_conn *conn, int64_t project, int64_t group,
+                           enum group_status status, const char *version, struct fw_failure *why)
+{
+    int64_t resolved = 0;
+    fw_error e = read_living(conn, project, group, why);
+    if (!e && status == GROUP_RESOLVED)
+        e = find_version(conn, project, version, &resolved, why);
+    return e ? e
+             : db_run(conn, why,
+                      "UPDATE hang_group SET status = $2, resolved_version = $3,"
+                      " reopened_ms = NULL WHERE id = $1",
+                      DB_VALUES(db_int(group), db_int((int64_t)status),
+                                resolved ? db_int(resolved) : db_null()));
+}
+
+fw_error groups_set_note(struct db_conn *conn, int64_t project, int64_t group, const char *note,
+                         struct fw_failure *why)
+{
+    struct group_row row;
+    fw_error e = read_group(conn, project, group, &row, why);
+    return e ? e
+             : db_run(conn, why, "UPDATE hang_group SET note = $2 WHERE id = $1",
+                      DB_VALUES(db_int(group), db_text(note)));
+}
+
+/* --- Merge -------------------------------------------------------------------------------------
+ */
+
+fw_error groups_merge(struct db_conn *conn, int64_t project, int64_t group, int64_t into,
+                      struct fw_failure *why)
+{
+    static const char *const statements[] = {
+        "UPDATE stack SET group_id = $2, pinned = GREATEST(pinned, 1) WHERE group_id IN ($1, $2)",
+        "UPDATE report SET group_id = $2 WHERE group_id = $1",
+        "UPDATE hang_group SET merged_into = $2 WHERE merged_into = $1 OR id = $1",
+        "UPDATE hang_group SET status = 3, moving = moving | 1 WHERE id = $1 AND merged_into = $2",
+        "UPDATE hang_group SET pinned = 1, moving = moving | 1 WHERE id = $2 AND id <> $1",
+    };
+    if (group == into)
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "a group cannot be merged into itself");
+    fw_error e = read_living(conn, project, group, why);
+    e = e ? e : read_living(conn, project, into, why);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements && !e; i++)
+        e = db_run(conn, why, statements[i], DB_VALUES(db_int(group), db_int(into)));
+    return e;
+}
+
+/* --- Split -------------------------------------------------------------------------------------
+ */
+
+/* The row of a stack of the group; its frames are in the arena. */
+static fw_error read_stack(struct db_conn *conn, int64_t project, int64_t group, int64_t stack,
+                           struct arena *arena, struct stack_row *row, struct fw_failure *why)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(conn, &rows, why,
+                          "SELECT main_image, frames FROM stack"
+                          " WHERE id = $1 AND project = $2 AND group_id = $3",
+                          DB_VALUES(db_int(stack), db_int(project), db_int(group)));
+    if (e)
+        return e;
+    bool found = db_next(rows);
+    uint8_t *copy = NULL;
+    if (found) {
+        struct span frames = db_get_bytes(rows, 1);
+        copy = arena_take(arena, frames.size);
+        if (copy && frames.size)
+            memcpy(copy, frames.data, frames.size);
+        *row = (struct stack_row){stack, project, db_get_int(rows, 0), {copy, frames.size}};
+    }
+    e = db_end(rows, why);
+    if (!e && !found)
+        return failure_say(why, FW_ERR_NOT_FOUND, 0, "stack %lld is not in group %lld",
+                           (long long)stack, (long long)group);
+    return e || copy ? e : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+}
+
+/* A group whose key no stack has, called as its first stack would be. */
+static fw_error make_group(struct db_conn *conn, const struct stack_row *stack,
+                           const struct stack_key *key, int64_t *made, struct fw_failure *why)
+{
+    const struct group_answer *a = &key->answer;
+    uint8_t random[16];
+    struct db_rows *rows;
+    if (RAND_bytes(random, sizeof random) != 1)
+        return failure_say(why, FW_ERR_SYSTEM, 0, "no random numbers");
+    fw_error e = db_query(
+        conn, &rows, why,
+        "INSERT INTO hang_group (project, key, rules, section, title, leaf, image, file, line,"
+        " search, why, sample_stack, first_ms, last_ms, pinned, moving)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, 1, 1) RETURNING id",
+        DB_VALUES(db_int(stack->project), db_bytes(random, sizeof random),
+                  db_int(key->rules_version), db_int((int64_t)a->section), db_text(a->title),
+                  db_text(a->leaf), db_text(a->image), db_text(a->file), db_int(a->line),
+                  db_text(a->search), db_text(a->why), db_int(stack->id),
+                  db_int((int64_t)collector_now_ms())));
+    if (e)
+        return e;
+    if (db_next(rows))
+        *made = db_get_int(rows, 0);
+    return db_end(rows, why);
+}
+
+static fw_error make_for(struct stack_grouper *grouper, struct db_conn *conn, int64_t project,
+                         int64_t group, int64_t stack, struct arena *arena, int64_t *made,
+                         struct fw_failure *why)
+{
+    struct stack_row row;
+    struct stack_key key;
+    bool changed;
+    fw_error e = stack_grouper_begin(grouper, conn, &changed, why);
+    e = e ? e : read_stack(conn, project, group, stack, arena, &row, why);
+    e = e ? e : stack_group_key(grouper, conn, &row, NULL, arena, &key, why);
+    return e ? e : make_group(conn, &row, &key, made, why);
+}
+
+static fw_error move_stack(struct db_conn *conn, int64_t project, int64_t group, int64_t stack,
+                           int64_t made, struct fw_failure *why)
+{
+    uint64_t rows;
+    fw_error e = db_change(conn, why, &rows,
+                           "UPDATE stack SET group_id = $4, pinned = 2"
+                           " WHERE id = $1 AND project = $2 AND group_id IN ($3, $4)",
+                           DB_VALUES(db_int(stack), db_int(project), db_int(group), db_int(made)));
+    if (!e && !rows)
+        return failure_say(why, FW_ERR_NOT_FOUND, 0, "stack %lld is not in group %lld",
+                           (long long)stack, (long long)group);
+    return e ? e
+             : db_run(conn, why,
+                      "UPDATE report SET group_id = $2 WHERE stack = $1 AND group_id IS NOT NULL",
+                      DB_VALUES(db_int(stack), db_int(made)));
+}
+
+fw_error groups_split(struct stack_grouper *grouper, struct db_conn *conn, int64_t project,
+                      int64_t group, const int64_t *stacks, size_t count, int64_t *made,
+                      struct fw_failure *why)
+{
+    struct arena arena = {0};
+    fw_error e = read_living(conn, project, group, why);
+    if (!e && !count)
+        return failure_say(why, FW_ERR_ARGUMENT, 0, "no stacks were named");
+    e = e ? e : make_for(grouper, conn, project, group, stacks[0], &arena, made, why);
+    for (size_t i = 0; i < count && !e; i++)
+        e = move_stack(conn, project, group, stacks[i], *made, why);
+    arena_free(&arena);
+    return e ? e
+             : db_run(conn, why, "UPDATE hang_group SET moving = moving | 1 WHERE id = $1",
+                      DB_VALUES(db_int(group)));
+}
+
+/* --- Undo --------------------------------------------------------------------------------------
+ */
+
+fw_error groups_undo(struct db_conn *conn, int64_t project, int64_t group, struct fw_failure *why)
+{
+    static const char *const statements[] = {
+        "UPDATE stack SET pinned = 0 WHERE group_id = $1",
+        "UPDATE hang_group SET status = 0, merged_into = NULL, moving = moving | 1"
+        " WHERE merged_into = $1",
+        "UPDATE hang_group SET pinned = 0 WHERE id = $1",
+    };
+    struct group_row row;
+    fw_error e = read_group(conn, project, group, &row, why);
+    if (e)
+        return e;
+    int64_t whole = row.status == GROUP_MERGED ? row.into : group;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements && !e; i++)
+        e = db_run(conn, why, statements[i], DB_VALUES(db_int(whole)));
+    char subject[24];
+    snprintf(subject, sizeof subject, "%lld", (long long)project);
+    return e ? e : jobs_add(conn, "rules", subject, "", why);
+}

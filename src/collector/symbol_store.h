@@ -1,0 +1,41 @@
+/*
+ * The rows of symbol_file: several files may have one identity (an executable and its debug file,
+ * or even different contents); the map of the best is in use.
+ *
+ * Best: with debug information, then a map as it came, then with a symbol table, then the newest.
+ */
+#ifndef COLLECTOR_SYMBOL_STORE_H
+#define COLLECTOR_SYMBOL_STORE_H
+
+#include "collector/db.h"
+
+struct symbol_file {
+    uint8_t id[64];
+    size_t id_size;
+    char arch[16];
+    int kind; /* enum debug_file_kind */
+    char name[128];
+    uint8_t sha256[32]; /* of the file */
+    uint64_t size, map_size;
+    char blob[320], map_blob[320]; /* "": none */
+    char features[80];             /* words with commas between */
+    char message[256];
+};
+
+/* A row for it; of contents that were there the row is made anew, and `old` has the blobs that
+ * nobody names any longer ("": none). *other: files of this identity and kind with other contents
+ * are there. In the caller's transaction, as all of these. */
+fw_error symbol_store_add(struct db_conn *conn, const struct symbol_file *file, const char *by,
+                          char old[2][320], bool *other, struct fw_failure *why);
+/* After rows came or went: which map is in use, which images have one, and jobs "names" for those.
+ */
+fw_error symbol_store_choose(struct db_conn *conn, const uint8_t *id, size_t id_size,
+                             struct fw_failure *why);
+/* Takes row `row` away: *file is what it was; its blobs are empty where others have them too.
+ * FW_ERR_NOT_FOUND. */
+fw_error symbol_store_remove(struct db_conn *conn, int64_t row, struct symbol_file *file,
+                             struct fw_failure *why);
+
+void symbol_id_hex(const uint8_t *id, size_t size, char *hex, size_t hex_size);
+
+#endif

@@ -1,0 +1,590 @@
+/*
+ * The requests of tus 1.0, https://tus.io/protocols/resumable-upload. Creation with the SHA-256 of
+ * contents that are here, or on their way, answers 200 with what became of them: nothing, or only
+ * the rest, is sent.
+ *
+ * Two requests may send the same part at once: each has a blob of its own, and the first that
+ * commits wins, for it alone finds `received` where it began.
+ */
+#include "collector/uploads.h"
+
+#include "base/failure.h"
+#include "collector/blobs.h"
+#include "collector/db.h"
+#include "collector/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    NAME_BYTES = 200,       /* of a file's name that are kept */
+    KEEP_LEAST = 256 << 10, /* bytes of a part that broke off: fewer are not worth a blob */
+    RANDOM_DIGITS = 8,
+};
+
+/* ---- shared ---- */
+
+bool upload_work_folder(const struct collector *c, char *path, size_t size, struct fw_failure *why)
+{
+    int n = snprintf(path, size, "%s/tmp", c->options->data);
+    if (n > 0 && (size_t)n < size && (mkdir(path, 0700) == 0 || errno == EEXIST))
+        return true;
+    failure_say(why, FW_ERR_SYSTEM, errno, "%s cannot be made", path);
+    return false;
+}
+
+bool upload_has_room(struct collector *c, uint64_t bytes)
+{
+    uint64_t most = UINT64_MAX - c->options->disk_reserve;
+    return server_disk_free(c) >= c->options->disk_reserve + (bytes < most ? bytes : most);
+}
+
+static void random_digits(char *text, size_t digits)
+{
+    uint8_t bytes[UPLOAD_ID_DIGITS / 2];
+    if (RAND_bytes(bytes, (int)(digits / 2)) != 1)
+        abort(); /* OpenSSL has no random numbers: no id may be guessed */
+    for (size_t i = 0; i < digits / 2; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static bool is_id(const char *text)
+{
+    return text && strlen(text) == UPLOAD_ID_DIGITS &&
+           strspn(text, "0123456789abcdef") == UPLOAD_ID_DIGITS;
+}
+
+static void no_room(struct http_request *r)
+{
+    http_reply_error(r, 507, "the server's disk is nearly full: make room there, or send later");
+}
+
+/* Every answer names the version; a client of another one is refused. */
+static bool speak_tus(struct http_request *r)
+{
+    const char *version = http_header(r, "Tus-Resumable");
+    http_set_header(r, "Tus-Resumable", "1.0.0");
+    if (!version || strcmp(version, "1.0.0") == 0)
+        return true;
+    http_set_header(r, "Tus-Version", "1.0.0");
+    http_reply_error(r, 412, "tus 1.0.0 is spoken here");
+    return false;
+}
+
+static bool header_number(const struct http_request *r, const char *name, uint64_t *value)
+{
+    const char *text = http_header(r, name);
+    char *end;
+    if (!text || text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    return errno == 0 && *end == 0 && *value <= INT64_MAX;
+}
+
+/* ---- rows ---- */
+
+struct upload { /* a row; texts are in the request's arena */
+    char id[UPLOAD_ID_DIGITS + 1];
+    const char *name, *message, *result;
+    uint64_t size, received;
+    enum upload_state state;
+    uint64_t done, total; /* of the job */
+    bool running;
+};
+
+static const char *copy_text(struct arena *arena, const char *text)
+{
+    size_t size = strlen(text ? text : "") + 1;
+    char *copy = arena_take(arena, size);
+    return copy ? memcpy(copy, text ? text : "", size) : "";
+}
+
+static const char select_upload[] =
+    "SELECT u.id, u.name, u.size, u.received, u.state, u.message, u.result, j.done, j.total, "
+    "j.state FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
+    "j.state < 2 WHERE u.id = $1";
+static const char select_same[] =
+    "SELECT u.id, u.name, u.size, u.received, u.state, u.message, u.result, j.done, j.total, "
+    "j.state FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
+    "j.state < 2 WHERE u.sha256 = $1 AND u.size = $2 AND u.state < 3 "
+    "ORDER BY u.state DESC, u.received DESC LIMIT 1";
+
+/* FW_ERR_NOT_FOUND when there is none. */
+static fw_error find_upload(struct http_request *r, const char *sql, const struct db_value *values,
+                            size_t count, struct upload *upload, struct fw_failure *why)
+{
+    struct db_conn *conn;
+    struct db_rows *rows = NULL;
+    fw_error error = db_take(r->collector->db, DB_READ, &conn, why);
+    if (error != FW_OK)
+        return error;
+    bool found = false;
+    error = db_query(conn, &rows, why, sql, values, count);
+    if (error == FW_OK && db_next(rows)) {
+        found = true;
+        *upload = (struct upload){.name = copy_text(&r->arena, db_get_text(rows, 1)),
+                                  .size = (uint64_t)db_get_int(rows, 2),
+                                  .received = (uint64_t)db_get_int(rows, 3),
+                                  .state = (enum upload_state)db_get_int(rows, 4),
+                                  .message = copy_text(&r->arena, db_get_text(rows, 5)),
+                                  .result = copy_text(&r->arena, db_get_text(rows, 6)),
+                                  .done = (uint64_t)db_get_int(rows, 7),
+                                  .total = (uint64_t)db_get_int(rows, 8),
+                                  .running = db_get_int(rows, 9) == 1};
+        snprintf(upload->id, sizeof upload->id, "%s", db_get_text(rows, 0));
+    }
+    if (error == FW_OK)
+        error = db_end(rows, why);
+    db_give(r->collector->db, conn);
+    if (error == FW_OK && !found)
+        return failure_say(why, FW_ERR_NOT_FOUND, 0,
+                           "no such upload: it was removed, or took too long");
+    return error;
+}
+
+/* The upload of {id}. False, and replied, when there is none. */
+static bool named_upload(struct http_request *r, struct upload *upload)
+{
+    const char *id = http_part(r, "id");
+    struct fw_failure why = {0};
+    if (!is_id(id))
+        failure_say(&why, FW_ERR_NOT_FOUND, 0, "no such upload");
+    else if (find_upload(r, select_upload, DB_VALUES(db_text(id)), upload, &why) == FW_OK)
+        return true;
+    http_reply_failure(r, &why);
+    return false;
+}
+
+static json_t *upload_json(const struct upload *u)
+{
+    static const char *const states[] = {"sending", "queued", "done", "failed"};
+    const char *state = u->state == UPLOAD_QUEUED && u->running ? "converting" : states[u->state];
+    json_t *files = json_loads(u->result, 0, NULL);
+    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:o}", "id", u->id, "name", u->name,
+                     "size", (json_int_t)u->size, "received", (json_int_t)u->received, "state",
+                     state, "message", u->message, "done", (json_int_t)u->done, "total",
+                     (json_int_t)u->total, "files", files ? files : json_array());
+}
+
+static void set_number(struct http_request *r, const char *name, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    http_set_header(r, name, text);
+}
+
+static void set_place(struct http_request *r, const struct upload *u)
+{
+    char place[64 + UPLOAD_ID_DIGITS];
+    snprintf(place, sizeof place, "/api/v1/uploads/%s", u->id);
+    http_set_header(r, "Location", place);
+    set_number(r, "Upload-Offset", u->received);
+    set_number(r, "Upload-Length", u->size);
+    http_set_header(r, "Cache-Control", "no-store");
+}
+
+/* ---- creation ---- */
+
+/* The value of `key` in "key base64, key base64"; its length, or -1. */
+static int metadata(const char *text, const char *key, uint8_t *value, size_t size)
+{
+    size_t key_size = strlen(key);
+    while (text && *text) {
+        text += strspn(text, " ,");
+        size_t length = strcspn(text, ",");
+        if (length > key_size && strncmp(text, key, key_size) == 0 && text[key_size] == ' ') {
+            const char *from = text + key_size + 1;
+            size_t coded = length - key_size - 1;
+            while (coded && from[coded - 1] == ' ')
+                coded--;
+            if (coded % 4 || coded / 4 * 3 > size)
+                return -1;
+            int got = EVP_DecodeBlock(value, (const uint8_t *)from, (int)coded);
+            for (size_t i = 1; got > 0 && i <= 2 && i < coded && from[coded - i] == '='; i++)
+                got--;
+            return got;
+        }
+        text += length;
+    }
+    return -1;
+}
+
+/* The last part of what the client calls it, and only what can be shown. */
+static void take_name(const struct http_request *r, char name[NAME_BYTES + 1])
+{
+    uint8_t value[1024];
+    int got = metadata(http_header(r, "Upload-Metadata"), "filename", value, sizeof value);
+    size_t begin = 0, used = 0, size = got > 0 ? (size_t)got : 0;
+    for (size_t i = 0; i < size; i++)
+        if ((value[i] == '/' || value[i] == '\\') && i + 1 < size)
+            begin = i + 1;
+    for (size_t i = begin; i < size && used < NAME_BYTES; i++)
+        name[used++] = value[i] >= ' ' && value[i] < 127 ? (char)value[i] : '_';
+    name[used] = 0;
+    if (!used)
+        strcpy(name, "upload");
+}
+
+/* False: there is one, and it is none. */
+static bool take_sha256(const struct http_request *r, uint8_t sha256[32], bool *given)
+{
+    uint8_t hex[100];
+    int got = metadata(http_header(r, "Upload-Metadata"), "sha256", hex, sizeof hex);
+    const char *all = http_header(r, "Upload-Metadata");
+    *given = got >= 0;
+    if (got < 0)
+        return !all || !strstr(all, "sha256 ");
+    for (int i = 0; got == 64 && i < 32; i++) {
+        const char two[3] = {(char)hex[2 * i], (char)hex[2 * i + 1], 0};
+        if (strspn(two, "0123456789abcdef") != 2)
+            return false;
+        sha256[i] = (uint8_t)strtoul(two, NULL, 16);
+    }
+    return got == 64;
+}
+
+static fw_error insert_upload(struct http_request *r, const struct upload *u, const uint8_t *sha256,
+                              struct fw_failure *why)
+{
+    struct db_conn *conn;
+    int64_t now = (int64_t)collector_now_ms();
+    fw_error error = db_take(r->collector->db, DB_WRITE, &conn, why);
+    if (error != FW_OK)
+        return error;
+    error = db_begin(conn, why);
+    if (error == FW_OK)
+        error = db_run(conn, why,
+                       "INSERT INTO upload (id, name, size, sha256, received, state, message, "
+                       "created_ms, changed_ms, created_by) VALUES ($1, $2, $3, $4, 0, 0, '', $5, "
+                       "$5, $6)",
+                       DB_VALUES(db_text(u->id), db_text(u->name), db_int((int64_t)u->size),
+                                 sha256 ? db_bytes(sha256, 32) : db_null(), db_int(now),
+                                 db_text(r->access.label)));
+    if (error == FW_OK)
+        error = db_commit(conn, why);
+    db_give(r->collector->db, conn);
+    return error;
+}
+
+static void create(struct http_request *r)
+{
+    struct upload u = {0}, same;
+    struct fw_failure why = {0};
+    uint8_t sha256[32];
+    bool given;
+    char name[NAME_BYTES + 1];
+    struct collector *c = r->collector;
+    if (!speak_tus(r))
+        return;
+    if (!header_number(r, "Upload-Length", &u.size) || !u.size) {
+        http_reply_error(r, 400, "Upload-Length must say how many bytes will come");
+        return;
+    }
+    if (u.size > c->options->upload_bytes) {
+        http_reply_error(r, 413, "more than %" PRIu64 " MB, the limit for one upload here",
+                         c->options->upload_bytes >> 20);
+        return;
+    }
+    if (!take_sha256(r, sha256, &given)) {
+        http_reply_error(r, 400,
+                         "sha256 in Upload-Metadata must be 64 lower-case hexadecimal "
+                         "digits, in base64");
+        return;
+    }
+    if (given) {
+        fw_error error = find_upload(
+            r, select_same, DB_VALUES(db_bytes(sha256, 32), db_int((int64_t)u.size)), &same, &why);
+        if (error == FW_OK) {
+            set_place(r, &same);
+            http_reply_json(r, 200, upload_json(&same));
+            return;
+        }
+        if (error != FW_ERR_NOT_FOUND) {
+            http_reply_failure(r, &why);
+            return;
+        }
+    }
+    if (!upload_has_room(c, u.size)) {
+        no_room(r);
+        return;
+    }
+    take_name(r, name);
+    u.name = name;
+    u.result = u.message = "";
+    random_digits(u.id, UPLOAD_ID_DIGITS);
+    if (insert_upload(r, &u, given ? sha256 : NULL, &why) != FW_OK) {
+        http_reply_failure(r, &why);
+        return;
+    }
+    set_place(r, &u);
+    http_reply_json(r, 201, upload_json(&u));
+}
+
+static void options(struct http_request *r)
+{
+    http_set_header(r, "Tus-Resumable", "1.0.0");
+    http_set_header(r, "Tus-Version", "1.0.0");
+    http_set_header(r, "Tus-Extension", "creation,termination");
+    set_number(r, "Tus-Max-Size", r->collector->options->upload_bytes);
+    http_reply_text(r, 204, "text/plain", "");
+}
+
+static void show(struct http_request *r)
+{
+    struct upload u;
+    if (!speak_tus(r) || !named_upload(r, &u))
+        return;
+    set_place(r, &u);
+    http_reply_json(r, 200, upload_json(&u));
+}
+
+/* ---- a part ---- */
+
+struct part { /* what one PATCH brings */
+    struct collector *c;
+    char id[UPLOAD_ID_DIGITS + 1];
+    char random[RANDOM_DIGITS + 1];
+    char path[512];
+    int fd;
+    uint64_t offset, size, left; /* `left`: that the upload still lacks */
+};
+
+static void part_free(struct part *p)
+{
+    if (p->fd >= 0)
+        close(p->fd);
+    unlink(p->path);
+    free(p);
+}
+
+/* NULL, and replied, when it may not begin. */
+static struct part *part_begin(struct http_request *r)
+{
+    struct upload u;
+    struct fw_failure why = {0};
+    uint64_t offset;
+    char folder[400];
+    const char *type = http_header(r, "Content-Type");
+    if (!speak_tus(r))
+        return NULL;
+    if (!type || strcmp(type, "application/offset+octet-stream") != 0) {
+        http_reply_error(r, 415, "Content-Type must be application/offset+octet-stream");
+        return NULL;
+    }
+    if (!header_number(r, "Upload-Offset", &offset)) {
+        http_reply_error(r, 400, "Upload-Offset must say where the part begins");
+        return NULL;
+    }
+    if (!named_upload(r, &u))
+        return NULL;
+    if (u.state != UPLOAD_SENDING || offset != u.received) {
+        set_place(r, &u);
+        http_reply_error(r, 409, "%" PRIu64 " bytes are here: go on from there", u.received);
+        return NULL;
+    }
+    if (!upload_has_room(r->collector, UPLOAD_PART_BYTES)) {
+        no_room(r);
+        return NULL;
+    }
+    struct part *p = calloc(1, sizeof *p);
+    if (!p || !upload_work_folder(r->collector, folder, sizeof folder, &why)) {
+        free(p);
+        http_reply_error(r, 503, "the server has no memory or no folder for the part");
+        return NULL;
+    }
+    *p = (struct part){.c = r->collector, .offset = offset, .left = u.size - u.received};
+    snprintf(p->id, sizeof p->id, "%s", u.id);
+    random_digits(p->random, RANDOM_DIGITS);
+    snprintf(p->path, sizeof p->path, "%s/part-%s-%s", folder, p->id, p->random);
+    p->fd = open(p->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (p->fd >= 0)
+        return p;
+    free(p);
+    http_reply_error(r, 503, "the server cannot make a file for the part");
+    return NULL;
+}
+
+static bool part_piece(struct http_request *r, void **state, const uint8_t *data, size_t size)
+{
+    struct part *p = *state;
+    if (!p && !(p = *state = part_begin(r)))
+        return false;
+    if (size > p->left - p->size) {
+        http_reply_error(r, 413, "more bytes than Upload-Length said");
+        return false;
+    }
+    while (size) {
+        ssize_t n = write(p->fd, data, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            no_room(r);
+            return false;
+        }
+        data += n;
+        size -= (size_t)n;
+        p->size += (uint64_t)n;
+    }
+    return true;
+}
+
+static fw_error part_rows(struct part *p, struct db_conn *conn, const char *key, bool *won,
+                          struct fw_failure *why)
+{
+    uint64_t changed = 0;
+    int64_t now = (int64_t)collector_now_ms(), state = p->size == p->left;
+    fw_error error = db_begin(conn, why);
+    if (error == FW_OK)
+        error = db_change(conn, why, &changed,
+                          "UPDATE upload SET received = received + $2, state = $5, changed_ms = $4 "
+                          "WHERE id = $1 AND received = $3 AND state = 0",
+                          DB_VALUES(db_text(p->id), db_int((int64_t)p->size),
+                                    db_int((int64_t)p->offset), db_int(now), db_int(state)));
+    *won = changed == 1;
+    if (error != FW_OK || !*won)
+        return error;
+    error = db_run(conn, why,
+                   "INSERT INTO upload_part (upload, start, size, blob) VALUES ($1, $2, $3, $4)",
+                   DB_VALUES(db_text(p->id), db_int((int64_t)p->offset), db_int((int64_t)p->size),
+                             db_text(key)));
+    if (error == FW_OK && state)
+        error = jobs_add(conn, "convert", p->id, "", why);
+    return error == FW_OK ? db_commit(conn, why) : error;
+}
+
+/* Makes the part durable. *won is false when another request was faster. */
+static fw_error part_commit(struct part *p, bool *won, struct fw_failure *why)
+{
+    char key[128];
+    struct db_conn *conn;
+    *won = false;
+    snprintf(key, sizeof key, "uploads/%s/%" PRIu64 "-%s", p->id, p->offset, p->random);
+    fw_error error = blobs_put_file(p->c->blobs, key, p->path, why);
+    if (error != FW_OK)
+        return error;
+    error = db_take(p->c->db, DB_WRITE, &conn, why);
+    if (error == FW_OK) {
+        error = part_rows(p, conn, key, won, why);
+        db_give(p->c->db, conn);
+    }
+    /* After a commit that failed the row may be there after all: then the job "uploads" decides. */
+    if (error == FW_OK && !*won)
+        blobs_remove(p->c->blobs, key, NULL);
+    if (error == FW_OK && *won && p->size == p->left)
+        jobs_wake(p->c->jobs);
+    return error;
+}
+
+static void part_end(struct http_request *r)
+{
+    struct part *p = http_stream_state(r);
+    struct fw_failure why = {0};
+    bool won = true;
+    if (!p && !(p = part_begin(r)))
+        return;
+    fw_error error = p->size ? part_commit(p, &won, &why) : FW_OK;
+    if (error != FW_OK) {
+        http_reply_failure(r, &why);
+    } else if (!won) {
+        http_reply_error(r, 409, "another request sent this part: ask where to go on");
+    } else {
+        http_set_header(r, "Tus-Resumable", "1.0.0");
+        set_number(r, "Upload-Offset", p->offset + p->size);
+        http_reply_text(r, 204, "text/plain", "");
+    }
+    part_free(p);
+}
+
+/* The connection broke, or the part was refused: what came whole is kept. */
+static void part_drop(void *state)
+{
+    struct part *p = state;
+    struct fw_failure why;
+    bool won;
+    if (p && p->size >= KEEP_LEAST)
+        part_commit(p, &won, &why);
+    if (p)
+        part_free(p);
+}
+
+/* ---- termination ---- */
+
+static fw_error remove_rows(struct db_conn *conn, const char *id, bool *gone,
+                            struct fw_failure *why)
+{
+    uint64_t changed = 0;
+    fw_error error = db_begin(conn, why);
+    if (error == FW_OK)
+        error = db_change(conn, why, &changed, "DELETE FROM upload WHERE id = $1 AND state <> 1",
+                          DB_VALUES(db_text(id)));
+    if (error == FW_OK && changed)
+        error =
+            db_run(conn, why, "DELETE FROM upload_part WHERE upload = $1", DB_VALUES(db_text(id)));
+    *gone = changed == 1;
+    return error == FW_OK ? db_commit(conn, why) : error;
+}
+
+static bool remove_blob(void *context, const char *key, uint64_t size, uint64_t changed_ms)
+{
+    (void)size, (void)changed_ms;
+    blobs_remove(context, key, NULL); /* what stays, the job "uploads" finds */
+    return true;
+}
+
+static void terminate(struct http_request *r)
+{
+    struct upload u;
+    struct fw_failure why = {0};
+    struct db_conn *conn;
+    bool gone = false;
+    char prefix[64];
+    if (!speak_tus(r) || !named_upload(r, &u))
+        return;
+    fw_error error = db_take(r->collector->db, DB_WRITE, &conn, &why);
+    if (error == FW_OK) {
+        error = remove_rows(conn, u.id, &gone, &why);
+        db_give(r->collector->db, conn);
+    }
+    if (error != FW_OK) {
+        http_reply_failure(r, &why);
+    } else if (!gone) {
+        http_reply_error(r, 409, "it is being converted: its files can be removed afterwards");
+    } else {
+        snprintf(prefix, sizeof prefix, "uploads/%s/", u.id);
+        blobs_list(r->collector->blobs, prefix, remove_blob, r->collector->blobs, NULL);
+        http_reply_text(r, 204, "text/plain", "");
+    }
+}
+
+static const struct http_route routes[] = {
+    {.method = "OPTIONS", .pattern = "/api/v1/uploads", .handle = options},
+    {.method = "POST",
+     .pattern = "/api/v1/uploads",
+     .needs = ACCESS_SYMBOLS_WRITE,
+     .handle = create},
+    {.method = "GET",
+     .pattern = "/api/v1/uploads/{id}",
+     .needs = ACCESS_SYMBOLS_WRITE,
+     .handle = show},
+    {.method = "PATCH",
+     .pattern = "/api/v1/uploads/{id}",
+     .needs = ACCESS_SYMBOLS_WRITE,
+     .flags = HTTP_STREAM,
+     .body_limit = UPLOAD_PART_BYTES,
+     .handle = part_end,
+     .piece = part_piece,
+     .drop = part_drop},
+    {.method = "DELETE",
+     .pattern = "/api/v1/uploads/{id}",
+     .needs = ACCESS_SYMBOLS_WRITE,
+     .handle = terminate},
+};
+const struct http_routes routes_uploads = {routes, sizeof routes / sizeof *routes};

@@ -1,0 +1,307 @@
+"""Uploads of debug files: the protocol, conversion, and what a killed server leaves."""
+import glob
+import gzip
+import hashlib
+import io
+import os
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import unittest
+import zipfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from debug_files import TYPE, build_id, compile_elf, create, patch, send, split_elf, wait
+from server import SKIP, Server
+
+SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/data")
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+class Uploads(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="framewalk-test-")
+        cls.program = compile_elf(cls.folder.name)
+        if not cls.program:
+            print("no C compiler: skipped")
+            sys.exit(SKIP)
+        cls.elf = read(cls.program)
+        cls.id = build_id(cls.program)
+        cls.server = Server("--upload-limit", "512M", "--unpacked-limit", "256M",
+                            "--disk-reserve", "1M").start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None, None, None)
+        cls.folder.cleanup()
+
+    def files(self, q):
+        status, value = self.server.json("GET", "/api/v1/symbols/files", query={"q": q})
+        self.assertEqual(status, 200, value)
+        return value["items"]
+
+    # --- the protocol ---
+
+    def test_in_parts(self):
+        data = self.elf + b"\0" * 12345  # what stands behind an ELF file changes nothing
+        made = create(self.server, data, "C:\\build\\sh\u00f6p")
+        self.assertEqual(made.status, 201, made.body)
+        self.assertEqual(made.headers["Tus-Resumable"], "1.0.0")
+        place = made.headers["Location"]
+        half = len(data) // 2
+        self.assertEqual(patch(self.server, place, 0, data[:half]).status, 204)
+        head = self.server.request("HEAD", place)
+        self.assertEqual((head.status, head.headers["Upload-Offset"], head.body),
+                         (200, str(half), b""))
+        wrong = patch(self.server, place, half - 1, data[half - 1:])
+        self.assertEqual((wrong.status, wrong.headers["Upload-Offset"]), (409, str(half)))
+        # The same contents again: the rest of the same upload is wanted.
+        again = create(self.server, data)
+        self.assertEqual((again.status, again.headers["Location"]), (200, place))
+        self.assertEqual(again.headers["Upload-Offset"], str(half))
+        self.assertEqual(patch(self.server, place, half, data[half:]).status, 204)
+        result = wait(self.server, place)
+        self.assertEqual(result["state"], "done", result)
+        self.assertEqual(result["name"], "sh__p")
+        self.assertEqual([f["debug_id"] for f in result["files"]], [self.id])
+        again = create(self.server, data)
+        self.assertEqual((again.status, again.json()["state"]), (200, "done"))
+        self.assertEqual(again.headers["Upload-Offset"], str(len(data)))
+
+    def test_refusals(self):
+        s, data = self.server, b"x" * 100
+        self.assertEqual(create(s, data, length=0).status, 400)
+        self.assertEqual(create(s, data, length=1 << 40).status, 413)
+        self.assertEqual(create(s, data, sha256="zz").status, 400)
+        self.assertEqual(s.request("POST", "/api/v1/uploads", b"",
+                                   {"Upload-Length": "9", "Tus-Resumable": "0.2.2"}).status, 412)
+        place = create(s, data).headers["Location"]
+        self.assertEqual(patch(s, place, 0, data + b"y").status, 413)
+        self.assertEqual(s.request("PATCH", place, data, {"Upload-Offset": "0"}).status, 415)
+        self.assertEqual(s.request("PATCH", place, data, TYPE).status, 400)
+        self.assertEqual(patch(s, "/api/v1/uploads/" + "0" * 32, 0, data).status, 404)
+        self.assertEqual(patch(s, "/api/v1/uploads/nonsense", 0, data).status, 404)
+        reader = s.new_token(["read"])
+        self.assertEqual(create(s, data, token=reader).status, 403)
+        self.assertEqual(create(s, data, token=None).status, 401)
+        self.assertEqual(patch(s, place, 0, data, token=reader).status, 403)
+        self.assertEqual(s.request("DELETE", place, token=reader).status, 403)
+        self.assertEqual(s.request("DELETE", place).status, 204)
+        self.assertEqual(s.get(place).status, 404)
+
+    def test_other_contents_than_said(self):
+        made = create(self.server, self.elf, sha256="0" * 64)
+        place = made.headers["Location"]
+        patch(self.server, place, 0, self.elf)
+        result = wait(self.server, place)
+        self.assertEqual(result["state"], "failed")
+        self.assertIn("SHA-256", result["message"])
+        # A failed one does not stand in the way of the next try.
+        again = create(self.server, self.elf, sha256="0" * 64)
+        self.assertEqual(again.status, 201)
+        self.server.request("DELETE", again.headers["Location"])
+
+    def test_broken_connection(self):
+        """What came before the connection broke is kept."""
+        data = os.urandom(3 << 20)
+        place = create(self.server, data).headers["Location"]
+        with socket.create_connection(("127.0.0.1", self.server.port)) as s:
+            s.sendall(("PATCH %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                       "Content-Type: application/offset+octet-stream\r\nUpload-Offset: 0\r\n"
+                       "Content-Length: %d\r\n\r\n" % (place, self.server.token, len(data)))
+                      .encode() + data[:2 << 20])
+            time.sleep(0.5)
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            received = self.server.get(place).json()["received"]
+            if received:
+                break
+            time.sleep(0.05)
+        self.assertGreater(received, 0)
+        self.assertLessEqual(received, 2 << 20)
+        self.assertEqual(patch(self.server, place, received, data[received:]).status, 204)
+        self.assertIn("neither a debug file nor an archive", wait(self.server, place)["message"])
+
+    # --- what becomes of files ---
+
+    def test_stripped_and_debug_file(self):
+        path = compile_elf(self.folder.name, "pair", 11)
+        stripped, debug = split_elf(path)
+        result = send(self.server, read(stripped), "pair")
+        self.assertEqual(result["files"][0]["kind"], "executable", result)
+        identity = build_id(path)
+        self.assertEqual([f["state"] for f in self.files(identity)], ["mapped"])
+        self.assertNotIn("debug_info", self.files(identity)[0]["features"])
+        result = send(self.server, read(debug), "pair.debug")
+        self.assertEqual(result["files"][0]["kind"], "debuginfo", result)
+        found = {f["kind"]: f for f in self.files(identity)}
+        self.assertEqual((found["debuginfo"]["state"], found["executable"]["state"]),
+                         ("mapped", "stored"))
+        self.assertIn("lines", found["debuginfo"]["features"])
+        # The better one goes: the other's map is in use again.
+        status, _ = self.server.json("DELETE", "/api/v1/symbols/files/%d"
+                                     % found["debuginfo"]["id"])
+        self.assertEqual(status, 204)
+        self.assertEqual([f["state"] for f in self.files(identity)], ["mapped"])
+        # And it is wanted again.
+        status, value = self.server.json("POST", "/api/v1/symbols/have", {"ids": [
+            {"debug_id": identity, "kind": "executable"},
+            {"debug_id": identity.upper(), "kind": "debuginfo"}, {"debug_id": identity},
+            {"debug_id": "00" * 20}]})
+        self.assertEqual((status, value), (200, {"missing": [1, 3]}))
+        self.assertEqual(create(self.server, read(debug)).status, 201)
+        actions = [a["action"] for a in
+                   self.server.get("/api/v1/audit").json()["items"] if a["subject"] == identity]
+        self.assertEqual(actions, ["symbols.remove", "symbols.upload", "symbols.upload"])
+
+    def test_same_id_other_contents(self):
+        path = compile_elf(self.folder.name, "one", 21, "-Wl,--build-id=0xabcdef0123456789")
+        send(self.server, read(path))
+        path = compile_elf(self.folder.name, "two", 22, "-Wl,--build-id=0xabcdef0123456789")
+        send(self.server, read(path))
+        found = self.files("abcdef0123456789")
+        self.assertEqual(sorted(f["state"] for f in found), ["mapped", "stored"])
+        self.assertEqual(max(found, key=lambda f: f["id"])["state"], "mapped")
+        audit = self.server.get("/api/v1/audit").json()["items"]
+        self.assertIn("symbols.upload.other-contents", [a["action"] for a in audit])
+
+    def test_have_refuses(self):
+        for ids in ([{"debug_id": "xyz"}], [{"debug_id": "abc"}], [{}], "no", [{"debug_id": "ab",
+                    "kind": "pdf"}], [{"debug_id": "00"}] * 1001):
+            status, _ = self.server.json("POST", "/api/v1/symbols/have", {"ids": ids})
+            self.assertEqual(status, 400, ids)
+
+    def test_archives(self):
+        dsyms = glob.glob(SHARED + "/debug/samply/**/*.dSYM/Contents/Resources/DWARF/*",
+                          recursive=True)
+        if not dsyms:
+            self.skipTest("no ../shared/data")
+        body = io.BytesIO()
+        with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as archive:
+            for i, path in enumerate(dsyms):
+                archive.write(path, "dSYMs/%d.dSYM/Contents/Resources/DWARF/main" % i)
+                archive.writestr("dSYMs/%d.dSYM/Contents/Info.plist" % i, "<plist/>")
+        result = send(self.server, body.getvalue(), "App.xcarchive.zip")
+        self.assertEqual(result["state"], "done", result)
+        self.assertEqual({f["kind"] for f in result["files"]}, {"debuginfo"})
+        self.assertEqual(len(result["files"]), len(dsyms))
+        for mode in ("w:gz", "w:xz"):
+            body = io.BytesIO()
+            with tarfile.open(fileobj=body, mode=mode) as archive:
+                archive.add(dsyms[0], "a.dSYM/Contents/Resources/DWARF/main")
+            self.assertEqual(send(self.server, body.getvalue(), "a.tar")["state"], "done")
+
+    def test_fat_file(self):
+        fats = [p for p in glob.glob(SHARED + "/debug/samply/**/*", recursive=True)
+                if os.path.isfile(p) and read(p)[:4] == b"\xca\xfe\xba\xbe"]
+        if not fats:
+            self.skipTest("no ../shared/data")
+        result = send(self.server, read(fats[0]), "fat")
+        self.assertEqual(result["state"], "done", result)
+        self.assertEqual(len({f["arch"] for f in result["files"]}), len(result["files"]))
+        self.assertGreater(len(result["files"]), 1)
+        # One slice goes: the file stays for the other.
+        first, second = [self.files(f["debug_id"])[0] for f in result["files"][:2]]
+        self.assertEqual(self.server.json("DELETE", "/api/v1/symbols/files/%d" % first["id"])[0],
+                         204)
+        reply = self.server.get("/buildid/%s/%s" % (second["debug_id"], second["kind"]))
+        self.assertEqual((reply.status, reply.body[:4]), (200, b"\xca\xfe\xba\xbe"))
+
+    def test_map_gsym_breakpad(self):
+        tool = sys.argv[2]
+        for form in ("symmap", "gsym", "breakpad"):
+            path = compile_elf(self.folder.name, "form" + form, 31 + len(form))
+            out = os.path.join(self.folder.name, form + ".out")
+            subprocess.run([tool, "convert", path, "-q", "--to", form, "-o", out], check=True)
+            result = send(self.server, read(out), form)
+            self.assertEqual((result["state"], result["files"][0]["kind"]), ("done", "map"), result)
+            self.assertTrue(build_id(path).startswith(result["files"][0]["debug_id"][:8]) or
+                            form == "breakpad", result)
+
+    def test_useless(self):
+        cases = [(b"hello world, no debug file", "neither a debug file nor an archive"),
+                 (b"\x7fELF" + b"\0" * 100, "")]
+        path = compile_elf(self.folder.name, "noid", 41, "-Wl,--build-id=none")
+        cases.append((read(path), "build id"))
+        for data, words in cases:
+            result = send(self.server, data)
+            self.assertEqual(result["state"], "failed", result)
+            self.assertIn(words, result["message"] + "".join(f["message"] for f in
+                                                             result["files"]))
+
+    # --- bad ones ---
+
+    def test_bombs(self):
+        """10 MB that unpack to 10 GB: ended long before."""
+        body = io.BytesIO()
+        with gzip.GzipFile(fileobj=body, mode="wb", compresslevel=1) as out:
+            block = b"\x7fELF" + b"\0" * ((1 << 20) - 4)
+            for _ in range(300):
+                out.write(block)
+        result = send(self.server, body.getvalue(), "bomb.gz")
+        self.assertEqual(result["state"], "failed", result)
+        self.assertRegex(result["message"], "200 bytes for each|more than 256 MB")
+
+    def test_names(self):
+        for name, words in (("../../etc/passwd", "leads out"), ("/etc/passwd", "leads out"),
+                            ("a\\..\\b", "leads out")):
+            body = io.BytesIO()
+            with tarfile.open(fileobj=body, mode="w") as archive:
+                info = tarfile.TarInfo(name)
+                info.size = len(self.elf)
+                archive.addfile(info, io.BytesIO(self.elf))
+            result = send(self.server, body.getvalue(), "names.tar")
+            self.assertEqual(result["state"], "failed", result)
+            self.assertIn(words, result["message"])
+
+    def test_nothing_is_left_over(self):
+        send(self.server, self.elf + b"1")
+        store = os.path.join(self.server.folder, "store", "uploads")
+        self.assertEqual(glob.glob(store + "/*/*"), [])
+        self.assertEqual(os.listdir(os.path.join(self.server.folder, "tmp")), [])
+
+
+class Killed(unittest.TestCase):
+    """kill -9 of the server while parts come and while it converts."""
+
+    def test_during_parts_and_conversion(self):
+        with tempfile.TemporaryDirectory(prefix="framewalk-test-") as folder:
+            program = compile_elf(folder)
+            data = read(program) + os.urandom(6 << 20)
+            server = Server("--disk-reserve", "1M", folder=os.path.join(folder, "data")).start()
+            place = create(server, data).headers["Location"]
+            with socket.create_connection(("127.0.0.1", server.port)) as s:
+                s.sendall(("PATCH %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                           "Content-Type: application/offset+octet-stream\r\nUpload-Offset: 0\r\n"
+                           "Content-Length: %d\r\n\r\n" % (place, server.token, len(data)))
+                          .encode() + data[:3 << 20])
+                server.kill()
+            token = server.token
+            server = Server("--disk-reserve", "1M", folder=server.folder, token=token).start()
+            at = server.get(place).json()["received"]
+            self.assertEqual(at, 0)  # nothing was acknowledged
+            self.assertEqual(patch(server, place, 0, data[:4 << 20]).status, 204)
+            server.kill()
+            server = Server("--disk-reserve", "1M", folder=server.folder, token=token).start()
+            self.assertEqual(server.get(place).json()["received"], 4 << 20)
+            self.assertEqual(patch(server, place, 4 << 20, data[4 << 20:]).status, 204)
+            server.kill()  # the conversion is queued, or runs
+            server = Server("--disk-reserve", "1M", folder=server.folder, token=token).start()
+            try:
+                result = wait(server, place, 120)
+                self.assertEqual(result["state"], "done", result)
+                self.assertEqual(result["files"][0]["debug_id"], build_id(program))
+            finally:
+                server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
