@@ -2,13 +2,15 @@
  * `framewalk push PATH... --to URL`: what <framewalk/upload.h> does in a program, at once and in
  * the foreground, and said to people.
  *
- * A folder is handled as the background upload does: under its lock, each file removed when the
- * collector has it. Files that are named are somebody's own and stay.
+ * A folder of reports is handled as the background upload does: under its lock, each file removed
+ * when the collector has it. Files that are named are somebody's own and stay. Debug files, which
+ * may lie anywhere, are push_debug.c's; they are sent after the reports.
  */
 #include "cli/push.h"
 
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "cli/push_debug.h"
 #include "watch/upload_internal.h"
 
 #include <errno.h>
@@ -24,7 +26,8 @@ struct push {
     struct upload_settings settings;
     struct upload_job job;
     struct progress progress;
-    struct upload_list files; /* those named on the command line */
+    struct upload_list files; /* reports named on the command line */
+    struct push_debug debug;
     uint64_t sent, duplicates, refused, left, done;
     bool failed;         /* a request came to nothing: further paths are not tried */
     enum cli_exit worst; /* of what has no part in the sums: paths that cannot be opened */
@@ -193,6 +196,19 @@ static void send_files(struct push *p)
         note(p, CLI_FORMAT);
 }
 
+/* Whether reports are, or were, written there; one that cannot be read is complained about. */
+static bool is_report_folder(const char *path)
+{
+    char *state;
+    bool there = access(path, R_OK | X_OK) != 0 || upload_folder_count(path) > 0 ||
+                 cli_is_report_folder(path);
+    if (!there && asprintf(&state, "%s/upload.state", path) >= 0) {
+        there = access(state, F_OK) == 0;
+        free(state);
+    }
+    return there;
+}
+
 static void handle_path(struct push *p, const char *path)
 {
     struct stat about;
@@ -200,9 +216,12 @@ static void handle_path(struct push *p, const char *path)
         cli_error("%s: %s", path, strerror(errno));
         note(p, errno == EACCES ? CLI_PERMISSION : CLI_FORMAT);
     } else if (S_ISDIR(about.st_mode)) {
-        handle_folder(p, path);
+        if (is_report_folder(path))
+            handle_folder(p, path);
+        push_find_folder(&p->debug.found, path);
     } else if (S_ISREG(about.st_mode)) {
-        add_file(p, path, &about);
+        if (!push_find_file(&p->debug.found, path))
+            add_file(p, path, &about);
     } else {
         cli_error("%s: neither a folder nor a file", path);
         note(p, CLI_FORMAT);
@@ -218,7 +237,8 @@ static const char *plural(uint64_t count)
 
 static void summary(const struct push *p)
 {
-    if (p->command->quiet)
+    uint64_t reports = p->sent + p->duplicates + p->refused + p->left;
+    if (p->command->quiet || (p->debug.found.count && !reports && !p->done))
         return;
     if (p->command->dry_run) {
         printf("%" PRIu64 " report%s would be sent\n", p->done, plural(p->done));
@@ -233,6 +253,32 @@ static void summary(const struct push *p)
     if (p->left)
         printf(", %" PRIu64 " left", p->left);
     putchar('\n');
+}
+
+static bool print_json(const struct push *p)
+{
+    json_t *result =
+        json_pack("{s:{s:I, s:I, s:I, s:I}, s:o}", "reports", "sent", (json_int_t)p->sent,
+                  "duplicates", (json_int_t)p->duplicates, "refused", (json_int_t)p->refused,
+                  "left", (json_int_t)p->left, "debug_files", push_debug_json(&p->debug));
+    bool good = result && json_dumpf(result, stdout, JSON_INDENT(2)) == 0;
+    json_decref(result);
+    if (good)
+        putchar('\n');
+    else
+        cli_error("out of memory");
+    return good;
+}
+
+static void send_debug(struct push *p)
+{
+    enum cli_exit code = CLI_OK;
+    if (!p->failed) {
+        code = push_debug_send(&p->debug);
+        push_debug_tell(&p->debug);
+    }
+    if (code != CLI_OK)
+        note(p, code);
 }
 
 static int exit_code(const struct push *p)
@@ -284,11 +330,18 @@ int push_main(int argc, char **argv)
     if (!p.files.items) {
         out_of_memory(&p);
     } else if (!command.url || prepare(&p)) {
+        p.debug = (struct push_debug){.command = &command,
+                                      .settings = command.url ? &p.settings : NULL,
+                                      .progress = &p.progress};
         for (int i = command.first_path; i < argc && !p.failed; i++)
             handle_path(&p, argv[i]);
         send_files(&p);
         summary(&p);
+        send_debug(&p);
+        if (command.json && !print_json(&p))
+            note(&p, CLI_FAILED);
     }
+    push_find_free(&p.debug.found);
     upload_list_free(&p.files);
     upload_curl_close(p.job.client);
     if (command.url)

@@ -1,4 +1,4 @@
-/* `framewalk push`: sends reports to a collector. */
+/* `framewalk push`: sends reports and debug files to a collector. */
 #ifndef CLI_PUSH_H
 #define CLI_PUSH_H
 
@@ -11,6 +11,9 @@ void push_usage(FILE *to);
 struct push_command { /* push_options.c: the command line */
     const char *url, *key_file, *ca_file;
     bool plain_http, keep, dry_run, quiet, verbose, help;
+    bool stripped_too; /* executables without names as well */
+    bool wait;         /* for the conversion of debug files */
+    bool json;
     int first_path; /* in argv */
 };
 /* False when the command line is wrong, which was said. */

@@ -7,7 +7,16 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { OPTION_TO = 256, OPTION_KEY_FILE, OPTION_CA_FILE, OPTION_PLAIN_HTTP, OPTION_KEEP };
+enum {
+    OPTION_TO = 256,
+    OPTION_KEY_FILE,
+    OPTION_CA_FILE,
+    OPTION_PLAIN_HTTP,
+    OPTION_KEEP,
+    OPTION_STRIPPED,
+    OPTION_WAIT,
+    OPTION_JSON
+};
 
 static const struct option long_options[] = {
     {"to", required_argument, NULL, OPTION_TO},
@@ -15,6 +24,9 @@ static const struct option long_options[] = {
     {"ca-file", required_argument, NULL, OPTION_CA_FILE},
     {"plain-http", no_argument, NULL, OPTION_PLAIN_HTTP},
     {"keep", no_argument, NULL, OPTION_KEEP},
+    {"include-stripped", no_argument, NULL, OPTION_STRIPPED},
+    {"wait", no_argument, NULL, OPTION_WAIT},
+    {"json", no_argument, NULL, OPTION_JSON},
     {"dry-run", no_argument, NULL, 'n'},
     {"verbose", no_argument, NULL, 'v'},
     {"quiet", no_argument, NULL, 'q'},
@@ -26,22 +38,30 @@ void push_usage(FILE *to)
 {
     fputs(
         "usage: framewalk push [OPTIONS] PATH... --to URL\n"
-        "Sends reports to a collector. PATH is a folder of reports, which is emptied as the\n"
-        "collector takes them, or a report file, which stays. A report that is sent twice is the\n"
-        "same one for the collector, so the command can be repeated at any time.\n"
+        "Sends reports and debug files to a collector. PATH is a folder of reports, which is\n"
+        "emptied as the collector takes them, or a report file, which stays; a program, library,\n"
+        "debug file, symbol map, dSYM, .xcarchive, a zip or tar of these, or any folder: debug\n"
+        "files in it are found, and those that the collector lacks are sent. What is sent twice\n"
+        "is the same for the collector, so the command can be repeated at any time; an upload "
+        "that\n"
+        "was broken off goes on.\n"
         "\n"
         "      --to URL         the collector: https://host[:port][/path]\n"
         "      --key-file FILE  file with the key; readable by its owner (and group) alone\n"
         "      --ca-file FILE   certificates to trust instead of the system's\n"
         "      --plain-http     allow http:// to other machines\n"
         "      --keep           remove nothing from folders\n"
+        "      --include-stripped  also programs and libraries without names (for debuggers)\n"
+        "      --wait           until debug files are converted; say what became of each\n"
+        "      --json           print the result as JSON, and no text but errors\n"
         "  -n, --dry-run        list what would be sent\n"
-        "  -v, --verbose        say what became of each report\n"
+        "  -v, --verbose        say what became of each report and file\n"
         "  -q, --quiet          errors only\n"
         "  -h, --help           this text\n"
         "\n"
         "Exit status: 0 all sent, or nothing to send; 1 not sent; 2 wrong command line; 4 the key\n"
-        "was not accepted, or permission denied; 5 a PATH cannot be opened or is no report;\n"
+        "was not accepted, or permission denied; 5 a PATH cannot be opened, is neither report nor\n"
+        "debug file, or (--wait) the collector cannot use it;\n"
         "8 some were sent, others refused or left for later.\n",
         to);
 }
@@ -59,6 +79,9 @@ bool push_parse(int argc, char **argv, struct push_command *command)
         case OPTION_CA_FILE: command->ca_file = optarg; break;
         case OPTION_PLAIN_HTTP: command->plain_http = true; break;
         case OPTION_KEEP: command->keep = true; break;
+        case OPTION_STRIPPED: command->stripped_too = true; break;
+        case OPTION_WAIT: command->wait = true; break;
+        case OPTION_JSON: command->json = command->quiet = true; break;
         case 'n': command->dry_run = true; break;
         case 'v': command->verbose = true; break;
         case 'q': command->quiet = true; break;
@@ -68,7 +91,7 @@ bool push_parse(int argc, char **argv, struct push_command *command)
     }
     command->first_path = optind;
     if (optind == argc) {
-        cli_error("which reports? framewalk push FOLDER --to URL");
+        cli_error("which reports or debug files? framewalk push PATH --to URL");
         return false;
     }
     if (!command->url && !command->dry_run) {

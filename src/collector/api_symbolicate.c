@@ -17,8 +17,10 @@
 
 enum {
     V5_JOBS = 10,
-    V5_BYTES = 16 << 20,
-    REPORT_BYTES = 32 << 20,
+    V5_BYTES = 4 << 20,
+    REPORT_BYTES =
+        8 << 20, /* four bytes may be a frame, which takes two hundred while it is named */
+    HEAVY_BYTES = 256 << 10,
     BY_NAME_MOST = 64 /* images of one report that are looked for by name */
 };
 
@@ -108,7 +110,7 @@ static void answer_v5(struct http_request *r, const struct report *request)
     reply_out(r, "application/json", &out);
 }
 
-static void post_v5(struct http_request *r)
+static void do_v5(struct http_request *r)
 {
     struct fw_failure why = {0};
     struct report *request;
@@ -243,7 +245,7 @@ static void reply_named(struct http_request *r, const struct report *report,
     reply_out(r, "application/json", &out);
 }
 
-static void post_symbolicate(struct http_request *r)
+static void do_symbolicate(struct http_request *r)
 {
     struct fw_failure why = {0};
     struct report *report;
@@ -262,6 +264,33 @@ static void post_symbolicate(struct http_request *r)
         symbols_report_close(names);
     }
     report_free(report);
+}
+
+/* Large ones take their turn. */
+static void in_turn(struct http_request *r, void (*handle)(struct http_request *r))
+{
+    struct symbols *symbols = r->collector->symbols;
+    bool heavy = r->body.size > HEAVY_BYTES;
+    if (heavy && !symbols_heavy_begin(symbols)) {
+        http_set_header(r, "Retry-After", "5");
+        http_reply_error(r, 503,
+                         "another large request is being worked on; try again in some "
+                         "seconds");
+        return;
+    }
+    handle(r);
+    if (heavy)
+        symbols_heavy_end(symbols);
+}
+
+static void post_v5(struct http_request *r)
+{
+    in_turn(r, do_v5);
+}
+
+static void post_symbolicate(struct http_request *r)
+{
+    in_turn(r, do_symbolicate);
 }
 
 static const struct http_route routes[] = {

@@ -14,7 +14,6 @@
 #include "collector/db.h"
 #include "collector/jobs.h"
 #include "collector/symbols_image.h"
-#include "symmap/export.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -52,7 +51,7 @@ struct symbols {
     struct slot *newest, *oldest;
     size_t count;
     uint64_t bytes;
-    atomic_flag exporting; /* somebody makes Breakpad text */
+    atomic_flag heavy; /* see symbols_heavy_begin */
 };
 
 fw_error symbols_open(struct collector *c, uint64_t maps_bytes, struct symbols **symbols,
@@ -65,7 +64,7 @@ fw_error symbols_open(struct collector *c, uint64_t maps_bytes, struct symbols *
     (*symbols)->limit = maps_bytes;
     pthread_mutex_init(&(*symbols)->lock, NULL);
     pthread_cond_init(&(*symbols)->asked, NULL);
-    atomic_flag_clear(&(*symbols)->exporting);
+    atomic_flag_clear(&(*symbols)->heavy);
     return FW_OK;
 }
 
@@ -366,14 +365,14 @@ void symbols_changed(struct symbols *symbols, const uint8_t *id, size_t id_size)
     pthread_mutex_unlock(&symbols->lock);
 }
 
-fw_error symbols_breakpad(struct symbols *symbols, const struct symbols_image *image,
-                          uint8_t **text, size_t *size, struct fw_failure *why)
+bool symbols_heavy_begin(struct symbols *symbols)
 {
-    if (atomic_flag_test_and_set(&symbols->exporting))
-        return failure_say(why, FW_ERR_TIMEOUT, 0, "another .sym is being made");
-    fw_error error = export_breakpad(symbols_image_map(image), text, size, why);
-    atomic_flag_clear(&symbols->exporting);
-    return error;
+    return !atomic_flag_test_and_set(&symbols->heavy);
+}
+
+void symbols_heavy_end(struct symbols *symbols)
+{
+    atomic_flag_clear(&symbols->heavy);
 }
 
 /* ---- what retention goes by ---- */

@@ -37,10 +37,14 @@ void symbols_drop(struct symbols_image *image); /* NULL is fine */
  * map_blob): the next symbols_take of this id looks again. */
 void symbols_changed(struct symbols *symbols, const uint8_t *id, size_t id_size);
 
-/* The map as Breakpad text, malloc'ed. One at a time, for a large one takes seconds and some
- * hundred megabytes: FW_ERR_TIMEOUT while another is made. */
-fw_error symbols_breakpad(struct symbols *symbols, const struct symbols_image *image,
-                          uint8_t **text, size_t *size, struct fw_failure *why);
+/* What takes seconds and some hundred megabytes is done once at a time on a server: large reports,
+ * maps as Breakpad text. False: something is under way, the client is to try again. */
+bool symbols_heavy_begin(struct symbols *symbols);
+void symbols_heavy_end(struct symbols *symbols);
+
+/* The map as Breakpad text, malloc'ed. Heavy. */
+fw_error symbols_breakpad(const struct symbols_image *image, uint8_t **text, size_t *size,
+                          struct fw_failure *why);
 
 /* The functions at an offset as a report has it (space and kind: enum report_space, enum
  * report_frame_kind), innermost first, into names[capacity]; texts live as long as `arena`. How

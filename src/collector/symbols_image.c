@@ -10,6 +10,7 @@
 
 #include "base/failure.h"
 #include "demangle/demangle.h"
+#include "symmap/export.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -122,6 +123,12 @@ uint64_t symbols_image_bytes(const struct symbols_image *image)
 const struct symmap *symbols_image_map(const struct symbols_image *image)
 {
     return image->map;
+}
+
+fw_error symbols_breakpad(const struct symbols_image *image, uint8_t **text, size_t *size,
+                          struct fw_failure *why)
+{
+    return export_breakpad(image->map, text, size, why);
 }
 
 /* ---- texts ---- */

@@ -128,8 +128,8 @@ static fw_error check_entry(struct unpacking *u, struct archive_entry *entry, bo
     if (!name)
         name = archive_entry_pathname_utf8(entry);
     u->shown[0] = 0;
-    if (!name)
-        return failure_say(u->why, FW_ERR_UNSUPPORTED, 0, "entry %llu has a name in no known code",
+    if (!name || !name[0])
+        return failure_say(u->why, FW_ERR_UNSUPPORTED, 0, "entry %llu has no name that can be read",
                            (unsigned long long)u->sum->entries);
     show_name(u, name);
     if (packed_file)

@@ -168,10 +168,11 @@ static json_t *upload_json(const struct upload *u)
     static const char *const states[] = {"sending", "queued", "done", "failed"};
     const char *state = u->state == UPLOAD_QUEUED && u->running ? "converting" : states[u->state];
     json_t *files = json_loads(u->result, 0, NULL);
-    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:o}", "id", u->id, "name", u->name,
-                     "size", (json_int_t)u->size, "received", (json_int_t)u->received, "state",
-                     state, "message", u->message, "done", (json_int_t)u->done, "total",
-                     (json_int_t)u->total, "files", files ? files : json_array());
+    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:i, s:o}", "id", u->id, "name",
+                     u->name, "size", (json_int_t)u->size, "received", (json_int_t)u->received,
+                     "state", state, "message", u->message, "done", (json_int_t)u->done, "total",
+                     (json_int_t)u->total, "part_bytes", UPLOAD_PART_BYTES, "files",
+                     files ? files : json_array());
 }
 
 static void set_number(struct http_request *r, const char *name, uint64_t value)

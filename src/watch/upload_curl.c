@@ -58,31 +58,36 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *context)
     return more;
 }
 
+bool upload_curl_secure(const struct upload_curl *curl, CURL *easy, const struct upload_settings *s)
+{
+    bool plain = s->options.plain_http || s->loopback;
+    bool good =
+        curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, plain ? "http,https" : "https") ==
+            CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
+    if (good && s->options.ca_file)
+        good = curl->easy_setopt(easy, CURLOPT_CAINFO, s->options.ca_file) == CURLE_OK &&
+               curl->easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK;
+    if (good && s->loopback)
+        good = curl->easy_setopt(easy, CURLOPT_NOPROXY, "*") == CURLE_OK;
+    curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
+    curl->easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl->easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)SILENT_SECONDS);
+    return good;
+}
+
 /* False when this libcurl does not know something that must hold. */
 static bool set_fixed(const struct upload_curl_client *c)
 {
     const struct upload_curl *curl = c->curl;
-    const struct upload_settings *s = c->settings;
-    bool plain = s->options.plain_http || s->loopback;
-    bool good =
-        curl->easy_setopt(c->easy, CURLOPT_URL, s->target) == CURLE_OK &&
-        curl->easy_setopt(c->easy, CURLOPT_PROTOCOLS_STR, plain ? "http,https" : "https") ==
-            CURLE_OK &&
-        curl->easy_setopt(c->easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-        curl->easy_setopt(c->easy, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
-        curl->easy_setopt(c->easy, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
-        curl->easy_setopt(c->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) == CURLE_OK &&
-        curl->easy_setopt(c->easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE) == CURLE_OK &&
-        curl->easy_setopt(c->easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-        curl->easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, take_bytes) == CURLE_OK;
-    if (good && s->options.ca_file)
-        good = curl->easy_setopt(c->easy, CURLOPT_CAINFO, s->options.ca_file) == CURLE_OK &&
-               curl->easy_setopt(c->easy, CURLOPT_CAPATH, NULL) == CURLE_OK;
-    if (good && s->loopback)
-        good = curl->easy_setopt(c->easy, CURLOPT_NOPROXY, "*") == CURLE_OK;
-    curl->easy_setopt(c->easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-    curl->easy_setopt(c->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl->easy_setopt(c->easy, CURLOPT_LOW_SPEED_TIME, (long)SILENT_SECONDS);
+    bool good = upload_curl_secure(curl, c->easy, c->settings) &&
+                curl->easy_setopt(c->easy, CURLOPT_URL, c->settings->target) == CURLE_OK &&
+                curl->easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, take_bytes) == CURLE_OK;
     curl->easy_setopt(c->easy, CURLOPT_TIMEOUT, (long)MOST_SECONDS);
 #if LIBCURL_VERSION_NUM >= 0x075700
     curl->easy_setopt(c->easy, CURLOPT_QUICK_EXIT, 1L); /* giving up waits for no name server */

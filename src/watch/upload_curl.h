@@ -8,6 +8,8 @@
 
 #include <curl/curl.h>
 
+#include <stdbool.h>
+
 struct upload_curl {
     CURL *(*easy_init)(void);
     CURLcode (*easy_setopt)(CURL *handle, CURLoption option, ...);
@@ -26,6 +28,12 @@ struct upload_curl {
     CURLMsg *(*multi_info_read)(CURLM *multi, int *left);
     CURLMcode (*multi_cleanup)(CURLM *multi);
 };
+
+struct upload_settings;
+/* What holds for every transfer to a collector: certificates, protocols, waits. False when this
+ * libcurl does not know something that must hold. */
+bool upload_curl_secure(const struct upload_curl *curl, CURL *easy,
+                        const struct upload_settings *settings);
 
 /* NULL when libcurl 7.85 or later is not there. Thread-safe. */
 const struct upload_curl *upload_curl(void);

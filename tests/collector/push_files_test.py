@@ -1,0 +1,212 @@
+"""`framewalk push` of debug files to the real server."""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import zipfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from debug_files import build_id, compile_elf, split_elf
+from server import SKIP, Server
+
+SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/data")
+TOOL = sys.argv[2]
+
+
+class Push(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="framewalk-test-")
+        if not compile_elf(cls.folder):
+            print("no C compiler: skipped")
+            sys.exit(SKIP)
+        cls.server = Server("--disk-reserve", "1M").start()
+        cls.key = cls.key_file(cls.server.new_token(["symbols:write"]), "token")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None, None, None)
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def key_file(cls, secret, name):
+        path = os.path.join(cls.folder, name)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+            out.write(secret)
+        return path
+
+    def place(self, name):
+        path = os.path.join(self.folder, name)
+        os.makedirs(path, exist_ok=True)
+        return path
+
+    def command(self, *arguments, key=None):
+        return [TOOL, "push", *arguments, "--to", self.server.url(), "--key-file", key or self.key]
+
+    def push(self, *arguments, status=0, key=None):
+        done = subprocess.run(self.command(*arguments, key=key), capture_output=True, text=True,
+                              timeout=120)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def result(self, *arguments, status=0):
+        done = subprocess.run(self.command("--json", *arguments), capture_output=True, text=True,
+                              timeout=120)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return {f["path"]: f for f in json.loads(done.stdout)["debug_files"]}
+
+    def states(self, identity):
+        status, value = self.server.json("GET", "/api/v1/symbols/files", query={"q": identity})
+        self.assertEqual(status, 200, value)
+        return sorted((f["kind"], f["state"]) for f in value["items"])
+
+    # --- folders ---
+
+    def test_a_build_tree(self):
+        tree = self.place("tree")
+        os.makedirs(tree + "/bin/deep")
+        whole = compile_elf(tree + "/bin", "whole", 101)
+        other = compile_elf(tree + "/bin/deep", "pair", 102)
+        identity = build_id(other)
+        stripped, debug = split_elf(other)
+        os.remove(other)
+        os.symlink(whole, tree + "/link")
+        shutil.copy(whole, tree + "/copy")
+        bare = compile_elf(tree, "bare", 103)
+        subprocess.run(["strip", "--strip-all", bare], check=True)
+        noid = compile_elf(tree, "noid", 104, "-Wl,--build-id=none")
+        subprocess.run(["cc", "-g", "-c", "-o", tree + "/part.o", tree + "/noid.c"], check=True)
+        text = self.push("--dry-run", tree)
+        self.assertIn("2 debug files would be sent", text)
+        self.assertEqual(self.states(build_id(whole)), [])
+        found = self.result("--wait", tree)
+        self.assertNotIn(tree + "/part.o", found)
+        self.assertNotIn(tree + "/link", found)
+        self.assertEqual({os.path.basename(p): f["state"] for p, f in found.items()}, {
+            "whole": "sent", "copy": "twin", "pair.stripped": "has a debug file",
+            "pair.debug": "sent", "bare": "stripped", "noid": "no id"})
+        self.assertEqual(self.states(build_id(whole)), [("executable", "mapped")])
+        self.assertEqual(self.states(identity), [("debuginfo", "mapped")])
+        # Again: nothing is sent, not even asked to be.
+        before = self.server.get("/metrics").text()
+        text = self.push(tree)
+        self.assertIn("0 debug files sent, 2 there already", text)
+        self.assertEqual(len(self.states(identity)), 1)
+        self.assertIn("framewalk", before)
+        # For debuggers: executables as well.
+        found = self.result("--wait", "--include-stripped", tree)
+        self.assertEqual(found[tree + "/bare"]["state"], "sent")
+        self.assertEqual(found[stripped]["state"], "sent")
+        self.assertEqual(self.states(identity), [("debuginfo", "mapped"), ("executable", "stored")])
+        self.assertIn("pair.debug", debug)
+
+    def test_an_xcarchive(self):
+        dsyms = glob.glob(SHARED + "/debug/samply/**/*.dSYM", recursive=True)
+        if not dsyms:
+            self.skipTest("no ../shared/data")
+        archive = self.place("App.xcarchive")
+        os.makedirs(archive + "/BCSymbolMaps")
+        open(archive + "/BCSymbolMaps/X.bcsymbolmap", "w").close()
+        for i, dsym in enumerate(dsyms):
+            shutil.copytree(dsym, "%s/dSYMs/%d.dSYM" % (archive, i))
+        text = self.push("--wait", archive)
+        self.assertIn("BCSymbolMaps were left out", text)
+        self.assertRegex(text, r"\n[1-9]\d* debug files? sent")
+        self.assertIn("0 debug files sent", self.push(archive))
+        # The same in a zip, which only the collector looks into: known by its contents.
+        packed = os.path.join(self.folder, "App.zip")
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as out:
+            for path in glob.glob(archive + "/dSYMs/**/DWARF/*", recursive=True):
+                out.write(path, os.path.relpath(path, archive))
+        self.assertIn("files stored", self.push("--wait", packed))
+        self.assertIn("files stored", self.push("--wait", packed))
+
+    def test_reports_folders_are_left_as_they_were(self):
+        folder = self.place("mixed")
+        compile_elf(folder, "mixed", 111)
+        names = set(os.listdir(folder))
+        self.push(folder)
+        self.assertEqual(set(os.listdir(folder)), names)  # no lock, nothing removed
+
+    # --- what goes wrong ---
+
+    def test_wrong_key(self):
+        path = compile_elf(self.folder, "keyed", 121)
+        reports = self.key_file(self.server.new_key(), "key")
+        self.assertIn("symbols:write", self.push(path, status=4, key=reports))
+        nonsense = self.key_file("fwt_nonsense", "nonsense")
+        self.assertIn("token", self.push(path, status=4, key=nonsense))
+
+    def test_useless_files(self):
+        path = os.path.join(self.folder, "damaged")
+        with open(path, "wb") as out:
+            out.write(b"\x7fELF" + b"\x02\x01\x01" + b"\xff" * 5000)
+        self.assertIn("1 without build id", self.push(path))
+        packed = os.path.join(self.folder, "useless.zip")
+        with zipfile.ZipFile(packed, "w") as out:
+            out.writestr("readme", "hello")
+        self.assertIn("cannot use it", self.push("--wait", packed, status=5))
+        text = os.path.join(self.folder, "text")
+        with open(text, "w") as out:
+            out.write("hello")
+        self.push(text, status=5)
+
+    def test_no_collector(self):
+        path = compile_elf(self.folder, "alone", 131)
+        done = subprocess.run([TOOL, "push", path, "--to", "http://127.0.0.1:9"],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 1, done.stderr)
+
+    # --- broken off ---
+
+    def test_a_killed_push_goes_on(self):
+        """A push that is killed while it sends: the next one sends the rest."""
+        path = compile_elf(self.folder, "large", 141)
+        with open(path, "ab") as out:
+            out.write(os.urandom(70 << 20))
+        push = subprocess.Popen(self.command(path), stdout=subprocess.DEVNULL)
+        received = 0
+        end = time.monotonic() + 60
+        while not received and time.monotonic() < end and push.poll() is None:
+            database = os.path.join(self.server.folder, "store", "uploads")
+            parts = glob.glob(database + "/*/0-*")
+            received = os.path.getsize(parts[0]) if parts else 0
+        push.send_signal(signal.SIGKILL)
+        push.wait()
+        self.assertGreater(received, 0)
+        begun = {os.path.basename(os.path.dirname(part)) for part in parts}
+        found = self.result("--wait", path)
+        self.assertEqual(found[path]["state"], "sent", found)
+        self.assertIn(found[path]["upload"], begun)  # not sent anew
+        self.assertEqual(self.states(build_id(path)), [("executable", "mapped")])
+
+    def test_a_killed_server_is_waited_for(self):
+        """The server is killed while parts come, and started again at the same address."""
+        path = compile_elf(self.folder, "larger", 151)
+        with open(path, "ab") as out:
+            out.write(os.urandom(70 << 20))
+        port, token = self.server.port, self.server.token
+        push = subprocess.Popen(self.command("--wait", path), stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+        end = time.monotonic() + 60
+        while time.monotonic() < end and push.poll() is None:
+            if glob.glob(os.path.join(self.server.folder, "store", "uploads", "*", "0-*")):
+                break
+        self.server.kill()
+        type(self).server = Server("--disk-reserve", "1M", "--listen", "127.0.0.1:%d" % port,
+                                   folder=self.server.folder, token=token)
+        self.server.own_folder = True
+        self.server.start()
+        text, _ = push.communicate(timeout=180)
+        self.assertEqual(push.returncode, 0, text)
+        self.assertEqual(self.states(build_id(path)), [("executable", "mapped")])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

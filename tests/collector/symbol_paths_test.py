@@ -3,6 +3,7 @@ are, the paths of symbol servers, and what the Firefox Profiler asks.
 
     symbol_paths_test.py framewalk-collector framewalk [NAME...]
 """
+import concurrent.futures
 import gzip
 import json
 import os
@@ -434,6 +435,24 @@ class SymbolPaths(unittest.TestCase):
         self.assertEqual(value["missing"], [{"debug_id": "", "name": "unknown.so"}])
         self.assertEqual(self.server.post("/api/v1/symbolicate", "no report", "text/plain").status,
                          422)
+
+    def test_limits(self):
+        """Too large is 413; of large ones that come at once some are told to come again."""
+        big = b"0x1\n" * (1 << 17)
+        self.assertEqual(self.server.post("/api/v1/symbolicate", big * 17, "text/plain").status, 413)
+        self.assertEqual(self.server.post("/symbolicate/v5", big * 9, "text/plain").status, 413)
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            replies = list(pool.map(lambda _: self.server.post(
+                "/api/v1/symbolicate", big, "text/plain"), range(6)))
+        statuses = {reply.status for reply in replies}
+        self.assertIn(200, statuses)
+        self.assertLessEqual(statuses, {200, 503})
+        for reply in replies:
+            if reply.status == 503:
+                self.assertTrue(reply.headers["Retry-After"])
+            else:
+                self.assertEqual(reply.text().encode(), big)
+        self.assertEqual(self.server.post("/api/v1/symbolicate", big, "text/plain").status, 200)
 
     @unittest.skipUnless(os.path.isdir(SHARED), "no shared data here")
     def test_reports(self):

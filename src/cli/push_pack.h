@@ -1,0 +1,16 @@
+/* A file as it is sent: packed where that makes it smaller, mapped, with its SHA-256. */
+#ifndef CLI_PUSH_PACK_H
+#define CLI_PUSH_PACK_H
+
+#include "base/reader.h"
+
+struct push_pack {
+    struct span bytes; /* mapped */
+    char sha256[65];   /* digits; "": libcrypto is not there */
+};
+
+/* `pack`: with zstd. False: *why says it. */
+bool push_pack_open(const char *path, bool pack, struct push_pack *packed, char *why, size_t size);
+void push_pack_close(struct push_pack *packed);
+
+#endif
