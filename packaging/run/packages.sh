@@ -9,6 +9,12 @@ command -v npm >/dev/null 2>&1 || packages_tool="$packages_tool nodejs npm" # bu
 packages_test="libcmocka-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils openssl procps util-linux
     protobuf-compiler python3 python3-protobuf
     libglib2.0-dev libuv1-dev libgtk-3-dev xvfb nodejs nginx-light nginx-dev chromium"
+# The second line decodes our reports by docs/framewalk-report.proto; the third are loops, and programs to watch;
+# the fourth are the collector's databases.
+packages_test="libcmocka-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils openssl procps util-linux
+    protobuf-compiler python3 python3-protobuf
+    libglib2.0-dev libuv1-dev libgtk-3-dev xvfb nodejs nginx-light nginx-dev
+    postgresql sqlite3"
 packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
     gcc-12-multilib qemu-user" # gcc-multilib itself conflicts with the cross compilers
 packages_bench="libunwind-dev libabsl-dev elfutils gdb curl uftrace libglib2.0-dev libuv1-dev"
