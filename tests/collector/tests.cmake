@@ -4,19 +4,11 @@ function(fw_collector_test name)
   target_link_libraries(test_${name} PRIVATE framewalk_collector)
 endfunction()
 
-fw_collector_test(grouping_names collector/grouping_names_test.c)
-fw_collector_test(grouping collector/grouping_test.c)
-foreach(name IN ITEMS jobs groups)
-  fw_collector_test(${name} collector/${name}_test.c collector/db_support.c collector/store_map.c)
-  add_test(NAME ${name}_postgres COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
-    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
-  set_tests_properties(${name}_postgres PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
-endforeach()
-
+include(collector/groups.cmake)
 include(collector/symbols.cmake)
-
 include(collector/intake.cmake)
 include(collector/store.cmake)
+include(collector/api.cmake)
 
 # Uploads against the real server, and the sender of debug files.
 fw_collector_test(unpack collector/unpack_test.c)
@@ -46,11 +38,3 @@ add_test(NAME collector_access_postgres COMMAND ${Python3_EXECUTABLE}
   ${CMAKE_CURRENT_SOURCE_DIR}/collector/access_test.py $<TARGET_FILE:framewalk_collector_program> --postgres)
 set_tests_properties(collector_http collector_access collector_access_postgres PROPERTIES TIMEOUT 600
   SKIP_RETURN_CODE 77 LABELS concurrency)
-
-# Grouping rules and actions on groups, against the real server.
-add_test(NAME collector_groups_api COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
-  python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/groups_api_test.py
-  $<TARGET_FILE:framewalk_collector_program>)
-set_tests_properties(collector_groups_api PROPERTIES TIMEOUT 300)
-
-include(collector/api.cmake)
