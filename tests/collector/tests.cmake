@@ -1,27 +1,22 @@
-# Tests of src/collector. Those in Python talk to the real server, which they start on a free port.
+# Tests of src/collector, a file for each of its parts.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
 function(fw_collector_test name)
   fw_symbols_test(${name} ${ARGN})
   target_link_libraries(test_${name} PRIVATE framewalk_collector)
 endfunction()
 
-include(collector/groups.cmake)
-include(collector/symbols.cmake)
-include(collector/intake.cmake)
+# fw_collector_script(NAME SCRIPT ARGUMENTS...): in Python; most talk to the real server, which they start on a free port.
+function(fw_collector_script name script)
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/collector/${script} ${ARGN})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endfunction()
+
 include(collector/store.cmake)
-include(collector/api.cmake)
+include(collector/http.cmake)
+include(collector/symbols.cmake)
 include(collector/uploads.cmake)
-
-fw_collector_test(http_parse collector/http_parse_test.c)
-
-# The HTTP server with handlers of the test's own, and the whole one.
-find_package(Python3 COMPONENTS Interpreter REQUIRED)
-add_executable(http_driver collector/http_driver.c)
-target_link_libraries(http_driver PRIVATE framewalk_collector framewalk_symbols_core framewalk_core)
-add_test(NAME collector_http COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/http_test.py
-  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:http_driver>)
-add_test(NAME collector_access COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/access_test.py
-  $<TARGET_FILE:framewalk_collector_program>)
-add_test(NAME collector_access_postgres COMMAND ${Python3_EXECUTABLE}
-  ${CMAKE_CURRENT_SOURCE_DIR}/collector/access_test.py $<TARGET_FILE:framewalk_collector_program> --postgres)
-set_tests_properties(collector_http collector_access collector_access_postgres PROPERTIES TIMEOUT 600
-  SKIP_RETURN_CODE 77 LABELS concurrency)
+include(collector/intake.cmake)
+include(collector/groups.cmake)
+include(collector/api.cmake)
