@@ -4,6 +4,11 @@
 packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config"
 packages_tool="libcurl4-openssl-dev zlib1g-dev libdeflate-dev liblzma-dev libzstd-dev libjansson-dev
     libmicrohttpd-dev libsqlite3-dev libpq-dev libarchive-dev libseccomp-dev libssl-dev" # the second line: the collector's
+command -v npm >/dev/null 2>&1 || packages_tool="$packages_tool nodejs npm" # builds its page; nodejs of other sources brings npm itself
+# The second line decodes our reports by docs/framewalk-report.proto; the third are loops, and programs to watch.
+packages_test="libcmocka-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils openssl procps util-linux
+    protobuf-compiler python3 python3-protobuf
+    libglib2.0-dev libuv1-dev libgtk-3-dev xvfb nodejs nginx-light nginx-dev chromium"
 # The second line decodes our reports by docs/framewalk-report.proto; the third are loops, and programs to watch;
 # the fourth are the collector's databases.
 packages_test="libcmocka-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils openssl procps util-linux
