@@ -1,6 +1,6 @@
-/* collector/grouping*.c: rules and names of any bytes. The input is rules, a line "--", and a stack:
- * lines IMAGE!FUNCTION or IMAGE. What comes out is text, the same each time, and knows nothing of
- * places in named code. */
+/* collector/grouping*.c: rules and names of any bytes. The input is rules, a line "--", and a
+ * stack: lines IMAGE!FUNCTION or IMAGE. What comes out is text, the same each time, and knows
+ * nothing of places in named code. */
 #include "base/utf8.h"
 #include "collector/grouping_internal.h"
 

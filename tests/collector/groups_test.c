@@ -30,6 +30,7 @@ static size_t id_size;
 static uint64_t code, code_size; /* of this program, from its load address */
 static struct stack_grouper *grouper;
 static unsigned stack_total;
+static bool bench;
 
 static void open_self(void)
 {
@@ -137,7 +138,7 @@ static int64_t add_stack(struct db_conn *conn, const uint64_t places[3])
         FINE(db_run(conn, &why, "INSERT INTO stack_image (image, stack) VALUES ($1, $2)",
                     DB_VALUES(db_int(image), db_int(stack))));
     /* For the bench all are in the first one's group: it is the names that part them. */
-    if (stack == 1 || !getenv("FW_GROUPS_STACKS"))
+    if (stack == 1 || !bench)
         FINE(stack_group(grouper, conn, 1, stack, 1000, &grouped, &why));
     else
         FINE(db_run(conn, &why, "UPDATE stack SET group_id = 1 WHERE id = $1",
@@ -264,7 +265,9 @@ static void late_debug_file_names_waiting_stacks(void **state)
     (void)state;
     const char *wanted = getenv("FW_GROUPS_STACKS");
     double begin = seconds(CLOCK_MONOTONIC);
+    bench = wanted != NULL;
     fill(wanted ? (unsigned)atoi(wanted) : 700);
+    bench = false;
     print_message("  %u stacks, %lld groups before, filled in %.1f s\n", stack_total,
                   (long long)number_now("SELECT COUNT(*) FROM hang_group"),
                   seconds(CLOCK_MONOTONIC) - begin);
