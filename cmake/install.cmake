@@ -56,7 +56,7 @@ if(TARGET framewalk_agent) # a library for no program to link: in a folder of it
 endif()
 
 if(TARGET framewalk_collector_program) # `framewalk serve` starts it
-  install(TARGETS framewalk_collector_program RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/framewalk)
+  install(TARGETS framewalk_collector_program framewalk_converter RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/framewalk)
 endif()
 
 if(TARGET framewalk)

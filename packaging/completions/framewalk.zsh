@@ -141,12 +141,17 @@ _framewalk_push() {
         '--key-file=[file with the key]:file:_files' \
         '--ca-file=[certificates to trust]:file:_files' \
         '--plain-http[allow http\:// to other machines]' \
+        '--check-calls=[send nothing\: new calls of a version]:version' \
+        '--project=[whose calls]:project' \
         '--keep[remove nothing from folders]' \
+        '--include-stripped[also programs without names]' \
+        '--wait[until debug files are converted]' \
+        '--json[print the result as JSON]' \
         '(-n --dry-run)'{-n,--dry-run}'[list what would be sent]' \
-        '(-v --verbose)'{-v,--verbose}'[say what became of each report]' \
+        '(-v --verbose)'{-v,--verbose}'[say what became of each report and file]' \
         '(-q --quiet)'{-q,--quiet}'[errors only]' \
         '(-h --help)'{-h,--help}'[list the options]' \
-        '*:folder or report:_files'
+        '*:report, debug file or folder:_files'
 }
 
 _framewalk_serve() {
@@ -176,7 +181,7 @@ _framewalk() {
     commands=('dump:stacks of all threads of a process or a core file'
         'symbolicate:names for addresses and crash reports'
         'convert:a debug file to a symbol map' 'inspect:what is in a file'
-        'demangle:mangled names to readable ones' 'push:reports to a collector' 'run:a program under watch'
+        'demangle:mangled names to readable ones' 'push:reports and debug files to a collector' 'run:a program under watch'
         'serve:the collector' 'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands

@@ -557,11 +557,13 @@ static fw_error run_all(struct run *run)
     }
     if (error == FW_OK) {
         say_result(run, text, sizeof text);
+        clear_folder(run); /* whoever sees the result sees nothing in the making */
         return commit(run, run->count ? UPLOAD_CONVERTED : UPLOAD_REJECTED, text);
     }
     if (try_again(run, error))
         return error;
     struct fw_failure said = *run->why;
+    clear_folder(run);
     return commit(run, UPLOAD_REJECTED, said.message);
 }
 

@@ -8,7 +8,5 @@ set_tests_properties(collector_symbols PROPERTIES LABELS concurrency)
 fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
 
 # Tools that fetch from the real server.
-add_test(NAME collector_symbol_paths COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
-  python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/symbol_paths_test.py
+fw_collector_script(collector_symbol_paths symbol_paths_test.py
   $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
-set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)

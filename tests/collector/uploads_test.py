@@ -14,10 +14,42 @@ import unittest
 import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import postgres
+import s3
 from debug_files import TYPE, build_id, compile_elf, create, patch, send, split_elf, wait
 from server import SKIP, Server
 
 SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/data")
+
+
+# A unit with a function whose abstract origin is the next one, whose abstract origin is the first.
+CIRCLE = """
+.text
+.globl f
+.type f, %function
+f: .byte 0x90, 0xc3
+.size f, . - f
+.section .debug_abbrev,"",%progbits
+.byte 1, 0x11, 1, 0x03, 0x08, 0x11, 0x01, 0x12, 0x07, 0, 0  # unit: name, low_pc, high_pc
+.byte 2, 0x2e, 0, 0x31, 0x13, 0x11, 0x01, 0x12, 0x07, 0, 0  # function: abstract_origin (ref4)
+.byte 0
+.section .debug_info,"",%progbits
+begin: .4byte end - start
+start: .2byte 4
+.4byte 0
+.byte 8
+.byte 1
+.asciz "circle.c"
+.8byte f, 2
+one: .byte 2
+.4byte two - begin
+.8byte f, 2
+two: .byte 2
+.4byte one - begin
+.8byte f, 1
+.byte 0
+end:
+"""
 
 
 def read(path):
@@ -241,14 +273,48 @@ class Uploads(unittest.TestCase):
 
     def test_bombs(self):
         """10 MB that unpack to 10 GB: ended long before."""
-        body = io.BytesIO()
-        with gzip.GzipFile(fileobj=body, mode="wb", compresslevel=1) as out:
-            block = b"\x7fELF" + b"\0" * ((1 << 20) - 4)
-            for _ in range(300):
-                out.write(block)
-        result = send(self.server, body.getvalue(), "bomb.gz")
+        first = gzip.compress(b"\x7fELF" + b"\0" * 1000)
+        member = gzip.compress(b"\0" * (100 << 20))  # gzip's members follow each other
+        data = first + member * 100
+        self.assertLess(len(data), 11 << 20)
+        result = send(self.server, data, "bomb.gz")
         self.assertEqual(result["state"], "failed", result)
         self.assertRegex(result["message"], "200 bytes for each|more than 256 MB")
+        body = io.BytesIO()
+        with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.dSYM/Contents/Resources/DWARF/a", b"\xcf\xfa\xed\xfe" +
+                             b"\0" * (300 << 20))
+        result = send(self.server, body.getvalue(), "bomb.zip")
+        self.assertRegex(result["message"], "DWARF/a: .*(200 bytes for each|more than 256 MB)")
+
+    def test_circles_and_cuts_in_dwarf(self):
+        """DW_AT_abstract_origin in a circle, and sections that end too early: read as far as they
+        make sense, never without an end."""
+        source = os.path.join(self.folder.name, "circle.s")
+        with open(source, "w") as out:
+            out.write(CIRCLE)
+        path = os.path.join(self.folder.name, "circle.so")
+        subprocess.run(["cc", "-shared", "-nostdlib", "-Wl,--build-id=sha1", "-o", path, source],
+                       check=True)
+        result = send(self.server, read(path), "circle.so")
+        self.assertEqual(result["state"], "done", result)
+        self.assertEqual(result["files"][0]["debug_id"], build_id(path))
+        whole = compile_elf(self.folder.name, "cut", 61)
+        for section in (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str"):
+            part = os.path.join(self.folder.name, "section")
+            subprocess.run(["objcopy", "--dump-section", section + "=" + part, whole,
+                            "/dev/null"], check=True)
+            data = read(part)
+            with open(part, "wb") as out:
+                out.write(data[:len(data) // 2])
+            cut = whole + section
+            subprocess.run(["objcopy", "--update-section", section + "=" + part, whole, cut],
+                           check=True)
+            result = send(self.server, read(cut), "cut")
+            self.assertIn(result["state"], ("done", "failed"), result)
+            self.assertNotIn("signal", result["message"])
+        result = send(self.server, read(whole)[:3000], "cut short")
+        self.assertIn(result["state"], ("done", "failed"), result)
 
     def test_names(self):
         for name, words in (("../../etc/passwd", "leads out"), ("/etc/passwd", "leads out"),
@@ -267,6 +333,19 @@ class Uploads(unittest.TestCase):
         store = os.path.join(self.server.folder, "store", "uploads")
         self.assertEqual(glob.glob(store + "/*/*"), [])
         self.assertEqual(os.listdir(os.path.join(self.server.folder, "tmp")), [])
+
+
+def converters(name):
+    """Processes that convert the upload of this name."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = read("/proc/%s/cmdline" % pid).split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"framewalk-converter") and name.encode() in words:
+            found.append(int(pid))
+    return found
 
 
 class Killed(unittest.TestCase):
@@ -301,6 +380,75 @@ class Killed(unittest.TestCase):
                 self.assertEqual(result["files"][0]["debug_id"], build_id(program))
             finally:
                 server.stop()
+
+
+    def test_during_conversion(self):
+        """kill -9 while the child works: it ends as well, and the job is done again."""
+        large = sorted(glob.glob("/usr/lib/debug/.build-id/*/*.debug"), key=os.path.getsize)
+        if not large or os.path.getsize(large[-1]) < 100 << 20:
+            self.skipTest("no large debug file on this machine")
+        with tempfile.TemporaryDirectory(prefix="framewalk-test-") as folder:
+            data, name = read(large[-1]), "killed-%d" % os.getpid()
+            server = Server("--disk-reserve", "1M", folder=os.path.join(folder, "data")).start()
+            made = create(server, data, name)
+            place, at, token = made.headers["Location"], 0, server.token
+            while at < len(data):
+                self.assertEqual(patch(server, place, at, data[at:at + (32 << 20)]).status, 204)
+                at += 32 << 20
+            end = time.monotonic() + 60
+            while not converters(name) and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertTrue(converters(name))
+            server.kill()
+            end = time.monotonic() + 20
+            while converters(name) and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertEqual(converters(name), [])
+            server = Server("--disk-reserve", "1M", folder=server.folder, token=token).start()
+            try:
+                result = wait(server, place, 180)
+                self.assertEqual(result["state"], "done", result)
+                status, value = server.json("GET", "/api/v1/symbols/files")
+                self.assertEqual((status, len(value["items"])), (200, 1))
+                self.assertEqual(value["items"][0]["state"], "mapped")
+                self.assertEqual(os.listdir(os.path.join(server.folder, "tmp")), [])
+            finally:
+                server.stop()
+
+
+class TwoServers(unittest.TestCase):
+    """One database (PostgreSQL) and one store (S3): what one server took, another goes on with."""
+
+    def test_two(self):
+        try:
+            with postgres.Server() as database, s3.StandIn() as store, \
+                    tempfile.TemporaryDirectory(prefix="framewalk-test-") as folder:
+                self.share(folder, ["--database", database.database("uploads"), "--store",
+                                    store.url("one"), "--disk-reserve", "1M"], store.environment)
+        except postgres.Missing as missing:
+            self.skipTest(str(missing))
+
+    def share(self, folder, options, environment):
+        data = read(compile_elf(folder, "shared", 201)) + os.urandom(3 << 20)
+        first = Server(*options, folder=folder + "/one", environment=environment).start()
+        second = Server(*options, folder=folder + "/two", environment=environment,
+                        token=first.token).start()
+        try:
+            place = create(first, data).headers["Location"]
+            self.assertEqual(patch(first, place, 0, data[:1 << 20]).status, 204)
+            first.kill()
+            at = second.get(place).json()["received"]
+            self.assertEqual(at, 1 << 20)
+            self.assertEqual(patch(second, place, at, data[at:]).status, 204)
+            result = wait(second, place, 120)
+            self.assertEqual(result["state"], "done", result)
+            identity = result["files"][0]["debug_id"]
+            reply = second.get("/buildid/%s/executable" % identity)
+            self.assertEqual((reply.status, reply.body), (200, data))
+        finally:
+            for server in (first, second):
+                if server.process:
+                    server.stop()
 
 
 if __name__ == "__main__":
