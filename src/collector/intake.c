@@ -262,7 +262,7 @@ static void *pack_loop(void *context)
     while (!intake_stopping(in)) {
         struct fw_failure why = {0};
         size_t count;
-        fw_error e = packs_write(in->c, false, &count, &why);
+        fw_error e = packs_write(in->c, &count, &why);
         if (e && !said)
             log_line("bodies of reports stay in the database for now: %s", why.message);
         said = e != FW_OK;
@@ -379,24 +379,6 @@ bool intake_add(struct intake *in, struct intake_item *items, size_t count,
     if (!room)
         free_request(r);
     return room;
-}
-
-uint64_t intake_waiting(struct intake *in)
-{
-    struct db_conn *conn;
-    struct db_rows *rows;
-    uint64_t waiting = UINT64_MAX;
-    if (db_take(in->c->db, DB_READ, &conn, NULL) != FW_OK)
-        return waiting;
-    if (db_query(conn, &rows, NULL, "SELECT COUNT(*) FROM inbox WHERE state = 0", DB_NONE) ==
-        FW_OK) {
-        if (db_next(rows))
-            waiting = (uint64_t)db_get_int(rows, 0);
-        if (db_end(rows, NULL) != FW_OK)
-            waiting = UINT64_MAX;
-    }
-    db_give(in->c->db, conn);
-    return waiting;
 }
 
 const char *intake_salt(const struct intake *in)

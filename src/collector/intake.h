@@ -42,9 +42,6 @@ void intake_stop(struct intake *intake);
  * verdict. False: the queue is full (503), nothing was taken. */
 bool intake_add(struct intake *intake, struct intake_item *items, size_t count,
                 void (*told)(void *context), void *context);
-/* For /metrics and tests: reports accepted and not processed yet; UINT64_MAX when the database does
- * not answer. */
-uint64_t intake_waiting(struct intake *intake);
 /* What hashes of installations and devices are made with (install.h). */
 const char *intake_salt(const struct intake *intake);
 

@@ -160,12 +160,12 @@ static fw_error choose(struct pack *p, struct db_conn *conn, struct fw_failure *
     return ok ? e : no_memory(why);
 }
 
-static fw_error lease(struct pack *p, struct db_conn *conn, bool all, struct fw_failure *why)
+static fw_error lease(struct pack *p, struct db_conn *conn, struct fw_failure *why)
 {
     fw_error e = db_begin(conn, why);
     e = e ? e : choose(p, conn, why);
     uint64_t now = collector_now_ms();
-    if (!e && !all && p->size < PACKS_BYTES && now < p->oldest_ms + PACKS_WAIT_MS)
+    if (!e && p->size < PACKS_BYTES && now < p->oldest_ms + PACKS_WAIT_MS)
         p->count = 0;
     /* Nobody else has rows until this very millisecond of another five minutes. */
     uint16_t salt = 0;
@@ -275,16 +275,6 @@ static fw_error with_conn(struct pack *p, enum db_use use, pack_step step, struc
     return e;
 }
 
-static fw_error lease_due(struct pack *p, struct db_conn *conn, struct fw_failure *why)
-{
-    return lease(p, conn, false, why);
-}
-
-static fw_error lease_all(struct pack *p, struct db_conn *conn, struct fw_failure *why)
-{
-    return lease(p, conn, true, why);
-}
-
 static fw_error write_pack(struct pack *p, struct fw_failure *why)
 {
     fw_error e = with_conn(p, DB_READ, read_bodies, why);
@@ -313,15 +303,15 @@ static fw_error is_due(struct pack *p, struct db_conn *conn, struct fw_failure *
     return db_end(rows, why);
 }
 
-fw_error packs_write(struct collector *c, bool all, size_t *count, struct fw_failure *why)
+fw_error packs_write(struct collector *c, size_t *count, struct fw_failure *why)
 {
     struct pack p = {.c = c};
     *count = 0;
-    fw_error e = all ? FW_OK : with_conn(&p, DB_READ, is_due, why);
-    if (e || (!all && p.count == 0))
+    fw_error e = with_conn(&p, DB_READ, is_due, why);
+    if (e || p.count == 0)
         return e;
     p.count = 0;
-    e = with_conn(&p, DB_WRITE, all ? lease_all : lease_due, why);
+    e = with_conn(&p, DB_WRITE, lease, why);
     if (!e && p.count)
         e = write_pack(&p, why);
     *count = e ? 0 : p.count;

@@ -27,8 +27,7 @@ fw_error packs_squeeze(struct span body, uint8_t **packed, size_t *size, struct 
 fw_error packs_unsqueeze(struct span packed, size_t limit, uint8_t **body, size_t *size,
                          struct fw_failure *why);
 
-/* Writes one pack when it is time for it, or anything is waiting and `all` is set. How many bodies
- * went into it: 0, none. */
-fw_error packs_write(struct collector *c, bool all, size_t *count, struct fw_failure *why);
+/* Writes one pack when it is time for it. How many bodies went into it: 0, none. */
+fw_error packs_write(struct collector *c, size_t *count, struct fw_failure *why);
 
 #endif

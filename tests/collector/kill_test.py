@@ -167,7 +167,7 @@ def main():
         count = check(server, load)
         print("%d reports acknowledged, %d there, after %d kills" % (
             len(load.acknowledged), count, ROUNDS))
-        assert len(load.acknowledged) > 20 * ROUNDS
+        assert len(load.acknowledged) > ROUNDS  # there was a load
 
 
 main()
