@@ -4,10 +4,13 @@
 packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config"
 packages_tool="libcurl4-openssl-dev zlib1g-dev libdeflate-dev liblzma-dev libzstd-dev libjansson-dev
     libmicrohttpd-dev libsqlite3-dev libpq-dev libarchive-dev libseccomp-dev libssl-dev" # the second line: the collector's
-# The second line decodes our reports by docs/framewalk-report.proto; the third are loops, and programs to watch.
+command -v npm >/dev/null 2>&1 || packages_tool="$packages_tool nodejs npm" # builds its page; nodejs of other sources brings npm itself
+# The second line decodes our reports by docs/framewalk-report.proto; the third are loops, and programs to watch;
+# the fourth are the collector's databases, and a browser for its page.
 packages_test="libcmocka-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils openssl procps util-linux
     protobuf-compiler python3 python3-protobuf
-    libglib2.0-dev libuv1-dev libgtk-3-dev xvfb nodejs nginx-light nginx-dev"
+    libglib2.0-dev libuv1-dev libgtk-3-dev xvfb nodejs nginx-light nginx-dev
+    postgresql sqlite3 chromium python3-yaml python3-jsonschema"
 packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
     gcc-12-multilib qemu-user" # gcc-multilib itself conflicts with the cross compilers
 packages_bench="libunwind-dev libabsl-dev elfutils gdb curl uftrace libglib2.0-dev libuv1-dev"

@@ -60,6 +60,9 @@ static bool read_numeric(struct span bytes, struct numeric *n)
     reader_skip(&r, 2); /* the scale: how many decimals are shown */
     n->negative = sign == 0x4000;
     n->digits = r;
+    for (unsigned i = 0; i < n->count; i++)
+        if (reader_u16(&r) > 9999)
+            return false;
     return !r.failed && (sign == 0 || n->negative); /* else infinite, or no number */
 }
 

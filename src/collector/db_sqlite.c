@@ -44,9 +44,24 @@ static sqlite3_stmt *row(const struct db_conn *conn)
 
 /* ---- errors ---- */
 
-static fw_error code_of(sqlite3 *db, int result)
+/* errno of the system call that failed last on the file or its WAL; 0: not known. */
+static int system_error_of(sqlite3 *db)
 {
-    int system_error = sqlite3_system_errno(db);
+    static const int pointers[] = {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER};
+    for (int i = 0; i < 2; i++) {
+        sqlite3_file *file = NULL;
+        int number = 0;
+        if (sqlite3_file_control(db, "main", pointers[i], &file) == SQLITE_OK && file &&
+            file->pMethods &&
+            file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number) == SQLITE_OK &&
+            number)
+            return number;
+    }
+    return sqlite3_system_errno(db);
+}
+
+static fw_error code_of(int result, int system_error)
+{
     switch (result & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -71,11 +86,12 @@ static fw_error code_of(sqlite3 *db, int result)
 
 static fw_error say(sqlite3 *db, int result, const char *what, struct fw_failure *why)
 {
-    int system_error = sqlite3_system_errno(db);
-    if ((result & 0xff) == SQLITE_INTERRUPT)
+    int kind = result & 0xff;
+    int system_error = kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN ? system_error_of(db) : 0;
+    if (kind == SQLITE_INTERRUPT)
         return failure_say(why, FW_ERR_TIMEOUT, 0, "database: %.60s took more than %d seconds",
                            what, DB_STATEMENT_MS / 1000);
-    return failure_say(why, code_of(db, result), system_error, "database: %s (%.100s)",
+    return failure_say(why, code_of(result, system_error), system_error, "database: %s (%.100s)",
                        sqlite3_errmsg(db), what);
 }
 

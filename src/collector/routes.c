@@ -11,6 +11,7 @@ extern const struct http_routes routes_group_actions; /* api_group_actions.c */
 extern const struct http_routes routes_groups_read;
 extern const struct http_routes routes_import; /* import.c */
 extern const struct http_routes routes_intake; /* intake_http.c */
+extern const struct http_routes routes_openapi;
 extern const struct http_routes routes_overview;
 extern const struct http_routes routes_report;
 extern const struct http_routes routes_reports_read;
@@ -32,6 +33,7 @@ static const struct http_routes *const tables[] = {
     &routes_groups_read,
     &routes_import,
     &routes_intake,
+    &routes_openapi,
     &routes_overview,
     &routes_report,
     &routes_reports_read,

@@ -154,6 +154,9 @@ fw_error s3_open(const char *url, struct s3 **s3, struct fw_failure *why)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, start_curl);
     *s3 = NULL;
+    if (curl_version_info(CURLVERSION_NOW)->version_num < 0x075800)
+        return failure_say(why, FW_ERR_UNSUPPORTED, 0,
+                           "S3 needs libcurl 7.88 or later, which signs the body's hash");
     struct s3 *made = calloc(1, sizeof *made);
     if (!made)
         return out_of_memory(why);
@@ -415,7 +418,8 @@ static fw_error hash_header(const struct s3_request *r, char *line, size_t size,
 static bool may_help(CURLcode result, long status)
 {
     if (result == CURLE_OK)
-        return status >= 500 ? status != 507 && status != 501 : status == 429 || status == 408;
+        return status >= 500 ? status != 507 && status != 501
+                             : status == 408 || status == 409 || status == 429;
     return result == CURLE_OPERATION_TIMEDOUT || result == CURLE_COULDNT_CONNECT ||
            result == CURLE_COULDNT_RESOLVE_HOST || result == CURLE_SEND_ERROR ||
            result == CURLE_RECV_ERROR || result == CURLE_GOT_NOTHING ||
@@ -438,6 +442,7 @@ static fw_error status_error(long status, const char *code)
     case 403: return FW_ERR_PERMISSION;
     case 404: return FW_ERR_NOT_FOUND;
     case 408:
+    case 409: /* another request is at it */
     case 429: return FW_ERR_TIMEOUT;
     case 416: return FW_ERR_TRUNCATED;
     default: return status >= 500 ? FW_ERR_TIMEOUT : FW_ERR_SYSTEM;

@@ -23,6 +23,7 @@ enum option_number {
     OPTION_NEW_TOKEN,
     OPTION_OPEN_SYMBOLS,
     OPTION_REQUESTS,
+    OPTION_ROUTES,
     OPTION_STORE,
     OPTION_TLS_CERT,
     OPTION_TLS_KEY,
@@ -43,6 +44,7 @@ static const struct option names[] = {
     {"new-token", no_argument, NULL, OPTION_NEW_TOKEN},
     {"open-symbols", no_argument, NULL, OPTION_OPEN_SYMBOLS},
     {"requests-per-minute", required_argument, NULL, OPTION_REQUESTS},
+    {"routes", no_argument, NULL, OPTION_ROUTES},
     {"store", required_argument, NULL, OPTION_STORE},
     {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
     {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
@@ -168,6 +170,8 @@ enum serve_action serve_options_parse(int argc, char **argv, struct collector_op
         }
         if (option == OPTION_NEW_TOKEN)
             action = SERVE_NEW_TOKEN;
+        else if (option == OPTION_ROUTES)
+            action = SERVE_ROUTES;
         else if (!take(option, optarg, options))
             return SERVE_WRONG;
     }

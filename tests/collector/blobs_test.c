@@ -172,21 +172,24 @@ static void open_files_stay(void **state)
 
 static void *put_and_remove(void *context)
 {
+    struct fw_failure mine = {.code = FW_OK};
     char key[32];
     fw_error error = FW_OK;
     for (int i = 0; i < 40 && !error; i++) {
         snprintf(key, sizeof key, "same/folder/%s", (const char *)context);
         uint8_t *bytes = NULL;
         size_t got = 0;
-        error = blobs_put(blobs, key, text(context), NULL);
+        error = blobs_put(blobs, key, text(context), &mine);
         if (!error)
-            error = blobs_get(blobs, key, 0, 0, &bytes, &got, NULL);
+            error = blobs_get(blobs, key, 0, 0, &bytes, &got, &mine);
         if (!error && (got != strlen(context) || memcmp(bytes, context, got) != 0))
             error = FW_ERR_CORRUPT;
         free(bytes);
         if (!error)
-            error = blobs_remove(blobs, key, NULL);
+            error = blobs_remove(blobs, key, &mine);
     }
+    if (error)
+        print_error("%s: %s\n", (const char *)context, mine.message);
     return (void *)(uintptr_t)error;
 }
 

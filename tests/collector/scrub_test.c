@@ -175,7 +175,7 @@ static void test_real_reports(void **state)
     }
     closedir(folder);
     print_message("%zu files, %zu changed\n", files, changed);
-    assert_int_equal(changed, 6);
+    assert_int_equal(changed, 7);
 }
 
 int main(void)

@@ -1,0 +1,20 @@
+/* docs/openapi.yaml, as it was when this server was built. */
+#include "collector/http.h"
+
+/* FW_OPENAPI: the file's path. The zero byte behind it ends it as a text. */
+__asm__(".section .rodata\n"
+        "api_openapi_text:\n"
+        ".incbin \"" FW_OPENAPI "\"\n"
+        ".byte 0\n"
+        ".previous\n");
+extern const char api_openapi_text[];
+
+static void get_openapi(struct http_request *r)
+{
+    http_reply_text(r, 200, "application/yaml", api_openapi_text);
+}
+
+static const struct http_route routes[] = {
+    {.method = "GET", .pattern = "/api/v1/openapi.yaml", .handle = get_openapi},
+};
+const struct http_routes routes_openapi = {routes, sizeof routes / sizeof *routes};

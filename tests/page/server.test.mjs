@@ -1,0 +1,161 @@
+// The page on the real server, empty and with reports: every view, as a person opens it.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { createInterface } from "node:readline";
+import { click, go, open, picture, signIn, startBrowser, textOf } from "./browser.mjs";
+
+const program = process.env.FRAMEWALK_COLLECTOR;
+const skip = program ? false : "FRAMEWALK_COLLECTOR is not set";
+let browser, server, folder, url, token;
+
+before(async () => {
+    if (skip) return;
+    folder = mkdtempSync(join(tmpdir(), "framewalk-page-"));
+    server = spawn(program, ["--data", folder, "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "ignore"] });
+    for await (const line of createInterface({ input: server.stdout })) {
+        url ??= /^Listening on (http:\S+)\/$/.exec(line)?.[1];
+        token ??= /^First token \(shown once\): (\S+)/.exec(line)?.[1];
+        if (line.startsWith("Ready")) break;
+    }
+    browser = await startBrowser();
+});
+after(async () => {
+    await browser?.close();
+    if (server) {
+        const ended = new Promise((done) => server.once("exit", done));
+        server.kill("SIGTERM");
+        await ended;
+    }
+    if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Apple's legacy text, made up: one thread that hangs in the app's own code. */
+const CRASH = (n) => `Incident Identifier: 00000000-0000-0000-0000-${String(n).padStart(12, "0")}
+Process:               Lumen [${400 + n}]
+Path:                  /Applications/Lumen.app/Contents/MacOS/Lumen
+Identifier:            com.example.lumen
+Version:               4.2 (1180)
+Code Type:             ARM-64 (Native)
+OS Version:            macOS 15.1 (24B83)
+Report Version:        12
+Date/Time:             2026-11-22 08:1${n}:00.000 +0000
+
+Exception Type:  EXC_CRASH (SIGKILL)
+Triggered by Thread:  0
+
+Thread 0 Crashed:
+0   libsystem_kernel.dylib        	0x0000000180001234 __psynch_mutexwait + 8
+1   Lumen                         	0x0000000100004560 0x100000000 + 17760
+2   Lumen                         	0x0000000100004890 0x100000000 + 18576
+3   dyld                          	0x0000000181001000 start + 2200
+
+Binary Images:
+       0x100000000 -        0x10003ffff Lumen (4.2) <11111111-2222-3333-4444-555555555555> /Applications/Lumen.app/Contents/MacOS/Lumen
+       0x180000000 -        0x18003ffff libsystem_kernel.dylib (*) <66666666-2222-3333-4444-555555555555> /usr/lib/system/libsystem_kernel.dylib
+       0x181000000 -        0x18103ffff dyld (*) <77777777-2222-3333-4444-555555555555> /usr/lib/dyld
+`;
+
+const VIEWS = ["overview", "groups", "reports", "calls", "calls?tab=diff", "calls?tab=allow", "symbols", "symbolicate", "settings", "settings?tab=rules", "settings?tab=retention", "settings?tab=projects", "settings?tab=audit"];
+
+async function allViews(page, pictures) {
+    for (const path of VIEWS) {
+        await go(page, `${url}/p/default/${path}`);
+        assert.equal(await page.$("main .error"), null, `${path}: ${await textOf(page)}`);
+        assert.deepEqual(page.wrong, [], path);
+        await picture(page, `${pictures}-${path.replace("?tab=", "-")}`);
+    }
+}
+
+test("signs in with the token that the server printed; every view of an empty server", { skip, timeout: 120000 }, async () => {
+    const page = await open(browser, url);
+    page.expected.push("401");
+    await signIn(page, url, { token });
+    assert.match(await textOf(page), /No hangs yet/);
+    await allViews(page, "server-empty");
+    await page.browserContext().close();
+});
+
+test("reports that come in are on the page: overview, hang, report, missing files", { skip, timeout: 120000 }, async () => {
+    for (let n = 0; n < 3; n++) {
+        const reply = await fetch(`${url}/api/v1/projects/default/import`, { method: "POST", body: CRASH(n), headers: { Authorization: `Bearer ${token}` } });
+        assert.ok(reply.ok, await reply.text());
+    }
+    for (let waiting = 1, tries = 0; waiting && tries < 100; tries++) {
+        waiting = (await (await fetch(`${url}/api/v1/server`, { headers: { Authorization: `Bearer ${token}` } })).json()).waiting_reports;
+        if (waiting) await new Promise((done) => setTimeout(done, 100));
+    }
+    const page = await open(browser, url);
+    page.expected.push("401");
+    await signIn(page, url, { token });
+    await allViews(page, "server");
+    await go(page, `${url}/p/default/reports`);
+    assert.equal(await page.$$eval("table.list tbody tr", (all) => all.length), 3);
+    await page.click("table.list tbody a");
+    await page.waitForSelector(".thread");
+    assert.match(await textOf(page), /__psynch_mutexwait/);
+    await picture(page, "server-report");
+    const hang = await page.$eval(".where a", (a) => a.getAttribute("href")).catch(() => null);
+    if (hang) {
+        await go(page, url + hang);
+        assert.equal(await page.$("main .error"), null, await textOf(page));
+        await page.waitForSelector(".flame, .empty");
+        await picture(page, "server-hang");
+    }
+    await go(page, `${url}/p/default/symbols`);
+    assert.match(await textOf(page), /Lumen[\s\S]*11111111222233334444555555555555|11111111-2222-3333-4444-555555555555/i);
+    assert.deepEqual(page.wrong, []);
+    await page.browserContext().close();
+});
+
+test("a report in, names as far as they are known out; what is no report is refused", { skip, timeout: 120000 }, async () => {
+    const page = await open(browser, url);
+    page.expected.push("401", "400", "415", "422");
+    await signIn(page, url, { token, path: "/p/default/symbolicate" });
+    await page.$eval("textarea", (e, text) => { e.value = text; e.dispatchEvent(new Event("input", { bubbles: true })); }, CRASH(7));
+    await click(page, "button", "Symbolicate");
+    await page.waitForSelector(".answer");
+    assert.match(await textOf(page, ".answer"), /__psynch_mutexwait/);
+    assert.deepEqual(page.wrong, []);
+    await page.browserContext().close();
+});
+
+test("a key made in the settings sends reports; rules, retention and the session hold", { skip, timeout: 120000 }, async () => {
+    const page = await open(browser, url);
+    page.expected.push("401");
+    await signIn(page, url, { token, path: "/p/default/settings" });
+    await page.type("form input", "Lumen");
+    await click(page, "button", "Make");
+    await page.waitForSelector(".secret code");
+    const key = await page.$eval(".secret code", (e) => e.innerText.trim());
+    assert.match(key, /^fwk_/);
+    const refused = await fetch(`${url}/api/v1/projects/default/overview`, { headers: { Authorization: `Bearer ${key}` } });
+    assert.equal(refused.status, 403);
+    await go(page, `${url}/p/default/settings?tab=retention`);
+    await page.waitForSelector("input[type=number]");
+    await page.$eval("input[type=number]", (e) => e.select());
+    await page.keyboard.type("45");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.querySelector("main").innerText.includes("The next clean-up goes by it"));
+    await go(page, `${url}/p/default/settings?tab=retention`);
+    assert.equal(await page.$eval("input[type=number]", (e) => e.value), "45");
+    assert.deepEqual(page.wrong, []);
+    await page.browserContext().close();
+});
+
+test("a debug file by drop: sent, read, and said what it is", { skip, timeout: 120000 }, async () => {
+    const page = await open(browser, url);
+    page.expected.push("401");
+    await signIn(page, url, { token, path: "/p/default/symbols" });
+    const input = await page.$("input[type=file]");
+    await input.uploadFile(program); // an ELF file with symbols: ours
+    await page.waitForFunction(() => /taken|not usable|nothing usable|no build/.test(document.querySelector(".uploads")?.innerText ?? ""), { timeout: 100000 });
+    assert.match(await textOf(page, ".uploads"), /1 file taken[\s\S]*mapped/);
+    await picture(page, "server-symbols-sent");
+    assert.deepEqual(page.wrong, []);
+    await page.browserContext().close();
+});

@@ -1,0 +1,161 @@
+// The trees behind the flame graph: pure, no drawing.
+//
+// Invariant: the value of a node is what was measured in it and below it; no transformation changes the root's.
+
+import type { FlameNode } from "../types";
+
+export interface Node {
+    name: string;
+    image: string;
+    file: string | null;
+    line: number | null;
+    app: boolean;
+    inlined: boolean;
+    tail: boolean;
+    value: number;
+    self: number;
+    children: Node[];
+    parent: Node | null;
+    depth: number;
+    /** Where it lies, as a share of the root: [start, start + value / root.value). */
+    start: number;
+}
+
+/** Deeper than this nothing is drawn: what a server sends is bounded, and so is what we walk. */
+const DEEPEST = 1024;
+
+function made(from: FlameNode, parent: Node | null): Node {
+    return {
+        name: from.name, image: from.image ?? "", file: from.file ?? null, line: from.line ?? null, app: !!from.app,
+        inlined: !!from.inlined, tail: !!from.tail_call, value: from.value, self: 0, children: [], parent, depth: parent ? parent.depth + 1 : 0, start: 0,
+    };
+}
+
+const copy = (n: Node, parent: Node | null, value: number): Node =>
+    ({ ...n, value, self: 0, children: [], parent, depth: parent ? parent.depth + 1 : 0, start: 0 });
+
+const sameFunction = (a: Node, b: Node) => a.name === b.name && a.image === b.image && a.inlined === b.inlined;
+
+/** Sorts heaviest first and gives every node its place. */
+function placed(root: Node): Node {
+    const open = [root];
+    for (let n = open.pop(); n; n = open.pop()) {
+        n.children.sort((a, b) => b.value - a.value || (a.name < b.name ? -1 : 1));
+        let start = n.start, sum = 0;
+        for (const child of n.children) {
+            child.start = start;
+            start += root.value ? child.value / root.value : 0;
+            sum += child.value;
+            open.push(child);
+        }
+        n.self = Math.max(0, n.value - sum);
+    }
+    return root;
+}
+
+export function treeOf(from: FlameNode): Node {
+    const root = made(from, null);
+    const open: [FlameNode, Node][] = [[from, root]];
+    for (let next = open.pop(); next; next = open.pop()) {
+        const [source, node] = next;
+        if (node.depth >= DEEPEST) continue;
+        for (const child of source.children ?? []) {
+            const n = made(child, node);
+            node.children.push(n);
+            open.push([child, n]);
+        }
+    }
+    return placed(root);
+}
+
+/** Adds `value` to the child of `into` that is the same function as `n`. */
+function grown(into: Node, n: Node, value: number): Node {
+    let child = into.children.find((c) => sameFunction(c, n));
+    if (child) child.value += value;
+    else into.children.push((child = copy(n, into, value)));
+    return child;
+}
+
+/** Without the frames of the system: what they took counts for whoever of the app called them. */
+export function withoutSystem(tree: Node): Node {
+    const root = copy(tree, null, tree.value);
+    const open: [Node, Node][] = [[tree, root]];
+    for (let next = open.pop(); next; next = open.pop()) {
+        const [from, into] = next;
+        for (const child of from.children) open.push([child, child.app ? grown(into, child, child.value) : into]);
+    }
+    return placed(root);
+}
+
+/** Bottom-up: below the root the functions in which the time was spent, below each who called it. */
+export function inverted(tree: Node): Node {
+    const root = copy(tree, null, tree.value);
+    const open = [tree];
+    for (let n = open.pop(); n; n = open.pop()) {
+        open.push(...n.children);
+        if (!n.parent || n.self <= 0) continue;
+        let into = root;
+        for (let up: Node | null = n; up && up.parent; up = up.parent) into = grown(into, up, n.self);
+    }
+    return placed(root);
+}
+
+export const nodesOf = (root: Node): Node[] => {
+    const all: Node[] = [], open = [root];
+    for (let n = open.pop(); n; n = open.pop()) {
+        all.push(n);
+        for (let i = n.children.length - 1; i >= 0; i--) open.push(n.children[i]);
+    }
+    return all;
+};
+
+/** Nodes whose name, file or image has `text`, and what they take together, nested ones counted once. */
+export function matches(root: Node, text: string): { nodes: Set<Node>; value: number } {
+    const nodes = new Set<Node>();
+    let value = 0;
+    if (!text) return { nodes, value };
+    const wanted = text.toLowerCase();
+    const open: [Node, boolean][] = [[root, false]];
+    for (let next = open.pop(); next; next = open.pop()) {
+        const [n, inside] = next;
+        const hit = n.parent !== null && `${n.name}\n${n.file ?? ""}\n${n.image}`.toLowerCase().includes(wanted);
+        if (hit) nodes.add(n);
+        if (hit && !inside) value += n.value;
+        for (const child of n.children) open.push([child, inside || hit]);
+    }
+    return { nodes, value };
+}
+
+export interface FunctionRow { name: string; image: string; file: string | null; line: number | null; app: boolean; self: number; total: number }
+
+/** Every function with what it took by itself and with what it called; a recursive one counts once a stack. */
+export function functionsOf(root: Node): FunctionRow[] {
+    const rows = new Map<string, FunctionRow>();
+    const open = new Map<string, number>(); // functions on the way down, and how often
+    const walk: [Node, boolean][] = [[root, false]];
+    for (let next = walk.pop(); next; next = walk.pop()) {
+        const [n, leaving] = next;
+        const key = `${n.image}\n${n.name}`;
+        if (leaving) {
+            open.set(key, open.get(key)! - 1);
+            continue;
+        }
+        if (n.parent) {
+            let row = rows.get(key);
+            if (!row) rows.set(key, (row = { name: n.name, image: n.image, file: n.file, line: n.line, app: n.app, self: 0, total: 0 }));
+            row.self += n.self;
+            if (!open.get(key)) row.total += n.value;
+            open.set(key, (open.get(key) ?? 0) + 1);
+            walk.push([n, true]);
+        }
+        for (const child of n.children) walk.push([child, false]);
+    }
+    return [...rows.values()];
+}
+
+/** From the outermost to `n`, the root left out. */
+export function pathTo(n: Node): Node[] {
+    const path: Node[] = [];
+    for (let up: Node | null = n; up && up.parent; up = up.parent) path.unshift(up);
+    return path;
+}

@@ -1,0 +1,92 @@
+// What the server's API says (docs/openapi.yaml). Times: milliseconds since 1970; durations: nanoseconds.
+
+export interface List<T> { items: T[]; next: string | null; total?: number }
+export interface Session { label: string; scopes: string[]; csrf: string; expires_ms: number | null }
+export interface Project { slug: string; name: string; created_ms: number }
+export interface Job { kind: string; subject: string; state: "queued" | "running"; done: number; total: number; message: string }
+export interface Server {
+    version: string; database: string; store: string; waiting_reports: number; jobs: Job[];
+    limits: { report_bytes: number; upload_bytes: number; part_bytes: number };
+}
+
+export interface Group {
+    id: string; title: string; leaf: string; section: "app" | "system" | "unnamed"; image: string; file: string | null; line: number | null;
+    status: "open" | "ignored" | "resolved" | "merged"; reports: number; blocked_ns: number; longest_ns: number; killed: number;
+    installs: number; first_ms: number; last_ms: number; first_version: string; last_version: string; reopened: boolean;
+    trend: number[]; note: string | null;
+}
+export interface Share { name: string; reports: number; blocked_ns: number }
+export interface VersionShare { version: string; reports: number; blocked_ns: number }
+export interface Day { day: string; version?: string; reports: number; blocked_ns: number; killed: number }
+export interface Version {
+    version: string; build: string; first_ms: number; reports: number; blocked_ns: number; killed: number;
+    sessions: number | null; observed_ns: number | null; rate: number | null;
+}
+export interface Overview {
+    versions: Version[]; days: Day[];
+    classes: { below_500ms: number; below_2s: number; below_8s: number; above: number; killed: number };
+    top: Group[]; new: Group[]; waiting: { reports: number; images: number };
+    platforms: { os: Share[]; devices: Share[] };
+}
+export interface Frame {
+    function: string | null; file: string | null; line: number | null; image: string; offset: string; kind: "exact" | "return";
+    inlined: boolean; tail_call: boolean; app: boolean; status: "named" | "no_map" | "unknown" | "gap"; omitted?: number;
+    source?: { line: number; text: string }[];
+}
+export interface WhyFrame { frame: number; function: string | null; role: string; rule: string; in_key: boolean }
+export interface GroupDetail extends Group {
+    why: { rules: number; parts: string[]; frames: WhyFrame[] };
+    heaviest: Frame[]; versions: VersionShare[]; os: Share[]; devices: Share[]; days: Day[];
+    histogram: { below_ns: number | null; reports: number }[]; similar: { id: string; title: string }[];
+    coverage: { stacks: number; of: number; blocked_share: number };
+}
+export interface FlameNode {
+    name: string; value: number; children?: FlameNode[]; image?: string; file?: string | null; line?: number | null;
+    app?: boolean; inlined?: boolean; tail_call?: boolean;
+}
+export interface Flame { unit: string; root: FlameNode; truncated: boolean }
+export interface ReportLine {
+    id: string; received_ms: number; started_ms: number; version: string; os: string; device: string;
+    duration_ns: number; ending: string; complete: boolean; group?: { id: string; title: string } | null;
+}
+export interface Thread {
+    name: string; id: number; main: boolean; watched: boolean; state: string; end: string; unavailable: string | null;
+    frames: Frame[]; same_as?: number;
+}
+export interface Sample { at_ns: number; weight_ns: number; count: number; stack: number }
+export interface Report {
+    id: string; kind: string; project: string; received_ms: number; started_ms: number; process_age_ms: number; version: string;
+    build: string; os: string; device: string; arch: string; executable: string; app: string; ending: string; veto: string | null;
+    duration_ns: number; complete: boolean; body?: boolean; truncated?: boolean; note: string | null; group: { id: string; title: string } | null;
+    threads: Thread[]; samples: Sample[]; stacks: Frame[][]; calls: { api?: string; count?: number; frames?: Frame[] }[];
+    scripts: { at_ns: number; frames: { function: string; file: string; line: number }[] }[];
+    keys: { key: string; value: string }[];
+    images: { name: string; debug_id: string; has_map: boolean; path: string; arch: string }[];
+}
+export interface CallRow {
+    api: string; caller: { function: string | null; image: string; file: string | null; line: number | null }; count: number; stacks: number;
+    first_version: string; first_ms: number; last_ms: number; versions: Record<string, number>; allowed: boolean; rule: string | null;
+    before?: number; after?: number;
+}
+export interface Calls { apis: string[]; rows: CallRow[] }
+export interface CallsDiff { new: CallRow[]; gone: CallRow[]; changed: CallRow[]; not_allowed: CallRow[] }
+export interface CallStack { count: number; version: string; frames: Frame[] }
+export interface AllowRule { id: string; api: string; caller: string; note: string }
+export interface MissingImage { debug_id: string; name: string; arch: string; path: string; reports: number; frames: number; last_day: string; app: boolean }
+export interface SymbolFile {
+    id: string; debug_id: string; arch: string; kind: string; name: string; size: number; state: "stored" | "mapped" | "unusable";
+    message: string | null; features: string[]; uploaded_ms: number; uploaded_by: string; used_ms: number | null;
+}
+export interface Upload {
+    id: string; name: string; size: number; received: number; state: "sending" | "queued" | "converting" | "done" | "failed";
+    message: string | null; done: number; total: number;
+    files: { debug_id: string; arch: string; kind: string; name: string; state: string; message: string | null }[];
+}
+export interface Token { id: string; kind: "token" | "key"; label: string; scopes: string[]; project: string | null; created_ms?: number; expires_ms: number | null; used_ms?: number | null; secret?: string }
+export interface AuditLine { at_ms: number; label: string; action: string; subject: string; detail: string }
+export interface Rules { version: number; text: string; builtin: string; history: { version: number; created_ms: number; created_by: string }[] }
+export interface Preview {
+    groups_now: number; groups_then: number; split: { group: string; into: number }[]; merged: unknown[];
+    moved_reports: number; examined_reports: number; examples: unknown[];
+}
+export interface Settings { body_days: number; row_days: number; symbols_days: number; disk_share: number }

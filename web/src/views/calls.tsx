@@ -1,0 +1,148 @@
+// Who calls what: sensitive API against caller, what is allowed, and what changed between two versions.
+
+import { useMemo, useState } from "preact/hooks";
+import { query, send, useLoad } from "../api";
+import { can, filtersOf, serverUrl, useApp, useQuery } from "../app";
+import { baseName, compact, count, many, place } from "../format";
+import { Button, Choice, Command, Cut, Dialog, Empty, ErrorBox, Icon, Panel, Search, Select, shortened, Shown, Tag, Time, useAction } from "../parts/basic";
+import { Filters } from "../parts/groups";
+import { versionLabel } from "../parts/groups";
+import { Stack } from "../parts/stack";
+import type { AllowRule, CallRow, Calls as Data, CallsDiff, CallStack, List, Overview } from "../types";
+
+const callerName = (r: CallRow) => r.caller.function ?? `${baseName(r.caller.image || "unknown image")}`;
+const rowKey = (r: CallRow) => `${r.api}\n${r.caller.image}\n${r.caller.function ?? ""}\n${r.caller.line ?? ""}`;
+
+function Matrix({ data, onCell }: { data: Data; onCell: (rows: CallRow[]) => void }) {
+    const images = useMemo(() => {
+        const byImage = new Map<string, Map<string, CallRow[]>>();
+        for (const r of data.rows) {
+            const image = baseName(r.caller.image || "unknown image");
+            const of = byImage.get(image) ?? new Map<string, CallRow[]>();
+            of.set(r.api, [...(of.get(r.api) ?? []), r]);
+            byImage.set(image, of);
+        }
+        const total = (m: Map<string, CallRow[]>) => [...m.values()].flat().reduce((s, r) => s + r.count, 0);
+        return [...byImage].sort((a, b) => total(b[1]) - total(a[1]));
+    }, [data]);
+    return <div class="scroll" tabIndex={0} role="region" aria-label="Matrix of calls"><table class="matrix">
+        <caption class="hidden">Calls of each API (columns) by each image (rows); a cell opens its callers</caption>
+        <thead><tr><th scope="col">Caller's image</th>{data.apis.map((a) => <th key={a} scope="col"><Cut s={a} class="mono" /></th>)}</tr></thead>
+        <tbody>{images.map(([image, of]) => <tr key={image}><th scope="row"><Cut s={image} class="mono" /></th>
+            {data.apis.map((a) => {
+                const rows = of.get(a);
+                if (!rows) return <td key={a} class="none"><span class="hidden">none</span></td>;
+                const open = rows.filter((r) => !r.allowed).length, n = rows.reduce((s, r) => s + r.count, 0);
+                return <td key={a}><button type="button" class={open ? "cell bad" : "cell good"} onClick={() => onCell(rows)}
+                    aria-label={`${shortened(image)} calls ${shortened(a)} ${many(n, "time")}, ${open ? many(open, "caller not allowed", "callers not allowed") : "all allowed"}`}>
+                    <span class="num">{compact(n)}</span><span class="mark" aria-hidden="true">{open ? "!" : "✓"}</span></button></td>;
+            })}</tr>)}</tbody>
+    </table></div>;
+}
+
+/** A pattern that allows this row and what is alike. */
+const patternOf = (r: CallRow) => `${baseName(r.caller.image || "*")}!${r.caller.function ?? "*"}`;
+
+function Rows({ rows, onAllow, change = false, label }: { rows: CallRow[]; onAllow?: (r: CallRow) => void; change?: boolean; label: string }) {
+    const { api } = useApp();
+    const [q] = useQuery();
+    const [open, setOpen] = useState("");
+    const row = rows.find((r) => rowKey(r) === open);
+    const stacks = useLoad<List<CallStack>>(row ? `${api}/calls/stacks${query({ ...filtersOf(q), api: row.api, caller: row.caller.function, image: row.caller.image })}` : null);
+    return <div class="scroll" tabIndex={0} role="region" aria-label={label}><table class="list calls"><caption class="hidden">{label}</caption>
+        <thead><tr><th scope="col">API</th><th scope="col">Caller</th><th scope="col" class="right">{change ? "Before → after" : "Calls"}</th><th scope="col">First in</th><th scope="col">Last</th><th scope="col">Allowed</th></tr></thead>
+        <tbody>{rows.slice(0, 500).map((r) => <>
+            <tr key={rowKey(r)} class={rowKey(r) === open ? "chosen" : ""}>
+                <th scope="row"><Cut s={r.api} class="mono" /></th>
+                <td class="wide"><button type="button" class="link" aria-expanded={rowKey(r) === open} onClick={() => setOpen(rowKey(r) === open ? "" : rowKey(r))}><Cut s={callerName(r)} class="fn" /></button>
+                    <div class="sub">{r.caller.file && <Cut s={place(r.caller.file, r.caller.line)} class="mono" title={r.caller.file} />}<Cut s={baseName(r.caller.image || "")} title={r.caller.image} /></div></td>
+                <td class="right num">{change ? `${compact(r.before ?? 0)} → ${compact(r.after ?? 0)}` : <span title={shortened(Object.entries(r.versions).map(([v, n]) => `${v}: ${count(n)}`).join("\n"), 1000)}>{compact(r.count)}</span>}</td>
+                <td><Cut s={r.first_version} /> <span class="muted small"><Time ms={r.first_ms} /></span></td><td><Time ms={r.last_ms} /></td>
+                <td>{r.allowed ? <Tag tone="good">allowed</Tag> : <Tag tone="bad">not allowed</Tag>} {!r.allowed && onAllow && <Button kind="small" onClick={() => onAllow(r)} aria-label={`Allow ${shortened(r.api)} in ${shortened(callerName(r))}…`}>Allow…</Button>}</td>
+            </tr>
+            {rowKey(r) === open && <tr key={`${rowKey(r)} stacks`}><td colSpan={6} class="inside"><Shown of={stacks} lines={4}>{(d) => <>{d.items.slice(0, 5).map((s, i) => <div key={i}><p class="muted small">{many(s.count, "call")} in {s.version}</p><Stack frames={s.frames} label={`Stack of ${r.api}`} source={false} /></div>)}{d.items.length === 0 && <p class="muted">No stack is kept.</p>}</>}</Shown></td></tr>}
+        </>)}</tbody></table></div>;
+}
+
+function AllowDialog({ row, onClose, onDone }: { row: CallRow | undefined; onClose: () => void; onDone: () => void }) {
+    return <Dialog title="Allow calls" open={!!row} onClose={onClose}>{row && <AllowForm row={row} onClose={onClose} onDone={onDone} />}</Dialog>;
+}
+function AllowForm({ row, onClose, onDone }: { row: CallRow; onClose: () => void; onDone: () => void }) {
+    const { api } = useApp();
+    const [name, setName] = useState(row.api), [caller, setCaller] = useState(patternOf(row)), [note, setNote] = useState("");
+    const action = useAction();
+    return <form onSubmit={(e) => { e.preventDefault(); action.run(async () => { await send("POST", `${api}/calls/allow`, { api: name, caller, note }); onDone(); }); }}>
+        <label class="field"><span>API (* stands for anything)</span><input class="mono" value={name} required onInput={(e) => setName(e.currentTarget.value)} /></label>
+        <label class="field"><span>Caller: image!function</span><input class="mono" value={caller} required onInput={(e) => setCaller(e.currentTarget.value)} /></label>
+        <label class="field"><span>Why it is allowed</span><input value={note} onInput={(e) => setNote(e.currentTarget.value)} placeholder="NSPrivacyAccessedAPICategoryFileTimestamp, C617.1" /></label>
+        {action.error && <ErrorBox error={action.error} />}
+        <div class="dialog-foot"><Button onClick={onClose}>Cancel</Button><Button kind="primary" type="submit" disabled={action.busy}>Allow</Button></div>
+    </form>;
+}
+
+function Diff({ versions, onAllow }: { versions: string[]; onAllow?: (r: CallRow) => void }) {
+    const { api } = useApp();
+    const [q, set] = useQuery();
+    const from = q.from_version ?? versions[1] ?? "", to = q.to_version ?? versions[0] ?? "";
+    const diff = useLoad<CallsDiff>(from && to ? `${api}/calls/diff${query({ from, to })}` : null);
+    if (versions.length < 2) return <Empty title="There is one version only"><p>When a second one has sent calls, what is new in it is shown here.</p></Empty>;
+    const options = versions.map((v): [string, string] => [v, v]);
+    return <>
+        <div class="tools"><Select label="From" value={from} options={options} onValue={(v) => set({ from_version: v })} /><Select label="to" value={to} options={options} onValue={(v) => set({ to_version: v })} /></div>
+        <Shown of={diff} lines={8}>{(d) => <>
+            <p class={d.not_allowed.length ? "notice bad" : "notice good"} role="status"><Icon name={d.not_allowed.length ? "warn" : "calls"} /><span>{d.not_allowed.length ? <><b>{many(d.not_allowed.length, "new caller")} not allowed</b>: a build that checks (below) fails.</> : <><b>Nothing new that is not allowed.</b> A build that checks passes.</>}</span></p>
+            {([["new", "New", d.new], ["gone", "Gone", d.gone], ["changed", "More or fewer calls", d.changed]] as [string, string, CallRow[]][]).map(([id, name, rows]) => <Panel key={id} title={`${name} (${rows.length})`} level={3}>
+                {rows.length ? <Rows rows={rows} onAllow={onAllow} change={id === "changed"} label={name} /> : <p class="muted pad">None.</p>}</Panel>)}
+            <Panel title="In CI" level={3}><p class="pad small">Sends the calls of this build and exits with 1 when a new caller is not allowed:</p><Command text={`framewalk push --server ${serverUrl()} --check-calls --from ${shell(from)} --to ${shell(to)}`} /></Panel>
+        </>}</Shown>
+    </>;
+}
+
+/** A word for a shell, quoted when it must be. */
+export const shell = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`);
+
+function AllowList({ onChange }: { onChange: () => void }) {
+    const app = useApp();
+    const list = useLoad<List<AllowRule>>(`${app.api}/calls/allow`);
+    const action = useAction();
+    return <Shown of={list} lines={4}>{(d) => d.items.length === 0
+        ? <Empty title="Nothing is allowed yet"><p>Use “Allow…” beside a caller; a pattern may have * in it.</p></Empty>
+        : <>{action.error && <ErrorBox error={action.error} />}<div class="scroll" tabIndex={0} role="region" aria-label="What is allowed"><table class="list"><caption class="hidden">What is allowed</caption><thead><tr><th scope="col">API</th><th scope="col">Caller</th><th scope="col">Why</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+            <tbody>{d.items.map((r) => <tr key={r.id}><th scope="row" class="mono"><Cut s={r.api} /></th><td class="mono"><Cut s={r.caller} /></td><td><Cut s={r.note} /></td>
+                <td class="right">{can(app, "triage") && <Button kind="small" aria-label={`Remove ${r.api}, ${r.caller}`} onClick={() => action.run(async () => { await send("DELETE", `${app.api}/calls/allow/${encodeURIComponent(r.id)}`); list.reload(); onChange(); })}>Remove</Button>}</td></tr>)}</tbody></table></div></>}</Shown>;
+}
+
+export function Calls() {
+    const app = useApp();
+    const [q, set] = useQuery();
+    const tab = q.tab ?? "matrix";
+    const from = useLoad<Overview>(`${app.api}/overview${query({ days: 400 })}`);
+    const data = useLoad<Data>(`${app.api}/calls${query(filtersOf(q))}`);
+    const [allow, setAllow] = useState<CallRow>();
+    const onAllow = can(app, "triage") ? setAllow : undefined;
+    return <>
+        <div class="page-head"><h1>Calls</h1><Filters from={from.data} /></div>
+        <div class="tools"><Choice label="Show" value={tab} options={[["matrix", "Matrix"], ["diff", "Between versions"], ["allow", "Allow list"]]} onValue={(v) => set({ tab: v === "matrix" ? null : v })} />
+            <span class="spring" /><a class="button" href={`${app.api}/calls.csv${query(filtersOf(q))}`} download><Icon name="down" />CSV</a></div>
+        {tab === "allow" ? <Panel title="Allow list"><AllowList onChange={data.reload} /></Panel>
+            : tab === "diff" ? from.data ? <Diff versions={from.data.versions.map(versionLabel)} onAllow={onAllow} /> : null
+            : <Shown of={data} lines={14}>{(d) => {
+                if (!d.rows.length) return <Empty title={Object.keys(filtersOf(q)).length ? "No calls match these filters" : "No calls yet"}>
+                    <p>Watch calls of a program, then send what was noted:</p><Command text="framewalk run --calls privacy -- ./your-program" /><Command text={`framewalk push --server ${serverUrl()} --key fwk_…`} /></Empty>;
+                const text = (q.q ?? "").toLowerCase();
+                const rows = d.rows.filter((r) => (!q.api || r.api === q.api) && (!q.image || baseName(r.caller.image || "unknown image") === q.image) && (q.open !== "1" || !r.allowed)
+                    && (!text || `${r.api} ${r.caller.function ?? ""} ${r.caller.image} ${r.caller.file ?? ""}`.toLowerCase().includes(text)));
+                const open = d.rows.filter((r) => !r.allowed).length;
+                return <>
+                    <p class={open ? "notice bad" : "notice good"}><Icon name={open ? "warn" : "calls"} /><span><b>{open ? `${many(open, "caller")} not allowed` : "All callers are allowed"}</b>, of {count(d.rows.length)} that call {many(d.apis.length, "watched API")}.</span></p>
+                    <Panel title="API by image"><Matrix data={d} onCell={(cell) => set({ api: cell[0].api, image: baseName(cell[0].caller.image || "unknown image") })} /></Panel>
+                    <Panel title="Callers" aside={<span class="muted small num">{count(rows.length)} of {count(d.rows.length)}</span>}>
+                        <div class="tools"><Search label="Search callers" placeholder="API, function, image or file" value={q.q ?? ""} onValue={(v) => set({ q: v }, true)} />
+                            <label class="check"><input type="checkbox" checked={q.open === "1"} onChange={(e) => set({ open: e.currentTarget.checked ? 1 : null })} />Not allowed only</label>
+                            {q.api && <Button kind="small" onClick={() => set({ api: null, image: null })}>Only {q.api} of {q.image} ✕</Button>}</div>
+                        {rows.length ? <Rows rows={rows} onAllow={onAllow} label="Callers" /> : <p class="muted pad">No caller matches.</p>}</Panel>
+                </>;
+            }}</Shown>}
+        <AllowDialog row={allow} onClose={() => setAllow(undefined)} onDone={() => { setAllow(undefined); data.reload(); }} />
+    </>;
+}
