@@ -6,6 +6,12 @@ endfunction()
 
 fw_collector_test(grouping_names collector/grouping_names_test.c)
 fw_collector_test(grouping collector/grouping_test.c)
+foreach(name IN ITEMS jobs groups)
+  fw_collector_test(${name} collector/${name}_test.c collector/db_support.c collector/store_map.c)
+  add_test(NAME ${name}_postgres COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+    python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
+  set_tests_properties(${name}_postgres PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endforeach()
 
 # The same tests on SQLite and, where it is installed, on a PostgreSQL server that they start.
 foreach(name IN ITEMS db db_threads db_schema)
@@ -14,41 +20,18 @@ foreach(name IN ITEMS db db_threads db_schema)
     python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_${name}>)
   set_tests_properties(${name}_postgres PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
+# The programs of the tests of tail calls.
+fw_collector_test(collector_symbols collector/symbols_test.c collector/store_map.c)
+set(fw_symbol_programs ${fw_tail_strings} ${fw_unit_strings})
+list(JOIN fw_symbol_programs "," fw_symbol_programs)
+target_compile_definitions(test_collector_symbols PRIVATE "SYMBOL_PROGRAMS=${fw_symbol_programs}")
+add_dependencies(test_collector_symbols program_tail_calls program_tail_units)
+set_tests_properties(collector_symbols PROPERTIES LABELS concurrency)
+fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
 
-include(collector/symbols.cmake)
-
-# Made-up reports, and who sends them to a server: for tests and the bench.
-add_library(collector_reports STATIC collector/reports.c)
-target_include_directories(collector_reports PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(collector_reports PRIVATE framewalk_core)
-# Debug files into the data folder of a server.
-add_executable(store_file collector/store_file.c collector/store_map.c)
-target_include_directories(store_file PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(store_file PRIVATE framewalk_collector framewalk_symbols_core framewalk_core)
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
-add_test(NAME collector_symbol_paths COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/symbol_paths_test.py
-  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk> $<TARGET_FILE:store_file>)
-set_tests_properties(collector_symbol_paths PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
-fw_collector_test(collector_digest collector/digest_test.c)
-target_link_libraries(test_collector_digest PRIVATE collector_reports)
-fw_collector_test(collector_intake collector/intake_test.c collector/db_support.c)
-target_link_libraries(test_collector_intake PRIVATE collector_reports)
-add_test(NAME collector_intake_postgres COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
-  python3 ${CMAKE_CURRENT_SOURCE_DIR}/collector/postgres.py $<TARGET_FILE:test_collector_intake>)
-set_tests_properties(collector_intake collector_intake_postgres PROPERTIES
-  SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS concurrency)
-fw_collector_test(collector_scrub collector/scrub_test.c)
-add_executable(collector_make collector/make.c)
-target_include_directories(collector_make PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(collector_make PRIVATE collector_reports framewalk_core)
-foreach(name IN ITEMS intake kill)
-  add_test(NAME collector_${name}_http COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
-    ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/collector/${name}_test.py
-    $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:collector_make>
-    ${PROJECT_SOURCE_DIR}/../shared/data/reports)
-  set_tests_properties(collector_${name}_http PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
-endforeach()
-include(collector/store.cmake)
+# A database as after a month, for the tests and the bench of the API.
+add_executable(collector_fill collector/fill.c)
+target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbols_core framewalk_core m)
 
 # Uploads against the real server, and the sender of debug files.
 fw_collector_test(unpack collector/unpack_test.c)
@@ -114,5 +97,3 @@ foreach(name IN ITEMS intake kill)
     ${PROJECT_SOURCE_DIR}/../shared/data/reports)
   set_tests_properties(collector_${name}_http PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
-
-include(collector/api.cmake)
