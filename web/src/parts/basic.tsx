@@ -8,7 +8,8 @@ import { ago, duration, share, utc, visible, when } from "../format";
 const MOST_SHOWN = 300;
 const MOST_TITLE = 2000;
 
-export const shortened = (text: string, most = 200) => (text.length > most ? `${text.slice(0, most)}…` : text);
+/** Cut to `most` characters; for attributes and labels. */
+export const shortened = (text: string | null | undefined, most = 200) => (!text ? "" : text.length > most ? `${text.slice(0, most)}…` : text);
 
 /** A foreign string on one line, cut where there is no more room; whole in its title. */
 export function Cut({ s, class: name = "", title }: { s: string | null | undefined; class?: string; title?: string }) {

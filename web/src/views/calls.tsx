@@ -35,7 +35,7 @@ function Matrix({ data, onCell }: { data: Data; onCell: (rows: CallRow[]) => voi
                 if (!rows) return <td key={a} class="none"><span class="hidden">none</span></td>;
                 const open = rows.filter((r) => !r.allowed).length, n = rows.reduce((s, r) => s + r.count, 0);
                 return <td key={a}><button type="button" class={open ? "cell bad" : "cell good"} onClick={() => onCell(rows)}
-                    aria-label={`${shortened(image)} calls ${shortened(a)} ${many(n, "time")}, ${open ? many(open, "caller not allowed", "callers not allowed") : "all allowed"}`}>
+                    aria-label={`${shortened(image)} calls ${shortened(a)} ${compact(n)} ${n === 1 ? "time" : "times"}, ${open ? many(open, "caller not allowed", "callers not allowed") : "all allowed"}`}>
                     <span class="num">{compact(n)}</span><span class="mark" aria-hidden="true">{open ? "!" : "✓"}</span></button></td>;
             })}</tr>)}</tbody>
     </table></div>;
