@@ -141,6 +141,8 @@ _framewalk_push() {
         '--key-file=[file with the key]:file:_files' \
         '--ca-file=[certificates to trust]:file:_files' \
         '--plain-http[allow http\:// to other machines]' \
+        '--check-calls=[send nothing\: new calls of a version]:version' \
+        '--project=[whose calls]:project' \
         '--keep[remove nothing from folders]' \
         '--include-stripped[also programs without names]' \
         '--wait[until debug files are converted]' \

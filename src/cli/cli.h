@@ -14,14 +14,15 @@
 /* framewalk(1) documents these; scripts depend on them. */
 enum cli_exit {
     CLI_OK = 0,
-    CLI_FAILED = 1,     /* anything that has no code of its own */
-    CLI_USAGE = 2,      /* the command line is wrong */
-    CLI_NO_PROCESS = 3, /* no such process or thread */
-    CLI_PERMISSION = 4, /* the system refused */
-    CLI_FORMAT = 5,     /* the file is not an executable or core file, or cannot be opened */
-    CLI_TRUNCATED = 6,  /* the core file is truncated; what could be read was printed */
-    CLI_VANISHED = 7,   /* the process ended meanwhile; what was captured before was printed */
-    CLI_INCOMPLETE = 8, /* printed, but a thread or a part of a stack is missing from it */
+    CLI_FAILED = 1,      /* anything that has no code of its own */
+    CLI_USAGE = 2,       /* the command line is wrong */
+    CLI_NO_PROCESS = 3,  /* no such process or thread */
+    CLI_PERMISSION = 4,  /* the system refused */
+    CLI_FORMAT = 5,      /* the file is not an executable or core file, or cannot be opened */
+    CLI_TRUNCATED = 6,   /* the core file is truncated; what could be read was printed */
+    CLI_VANISHED = 7,    /* the process ended meanwhile; what was captured before was printed */
+    CLI_INCOMPLETE = 8,  /* printed, but a thread or a part of a stack is missing from it */
+    CLI_NOT_ALLOWED = 9, /* push --check-calls: there are new calls that nothing allows */
 };
 
 /* Prints "framewalk: MESSAGE" to standard error, control characters made visible. */

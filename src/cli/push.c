@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "cli/push_calls.h"
 #include "cli/push_debug.h"
 #include "watch/upload_internal.h"
 
@@ -323,6 +324,8 @@ int push_main(int argc, char **argv)
         push_usage(stdout);
         return CLI_OK;
     }
+    if (command.check_calls)
+        return push_calls(&command);
     struct push p = {.command = &command};
     progress_begin(&p.progress);
     p.files = (struct upload_list){.folder = AT_FDCWD};

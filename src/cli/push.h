@@ -14,7 +14,9 @@ struct push_command { /* push_options.c: the command line */
     bool stripped_too; /* executables without names as well */
     bool wait;         /* for the conversion of debug files */
     bool json;
-    int first_path; /* in argv */
+    const char *check_calls; /* FROM..TO or VERSION; NULL: send something */
+    const char *project;     /* of check_calls; NULL: "default" */
+    int first_path;          /* in argv */
 };
 /* False when the command line is wrong, which was said. */
 bool push_parse(int argc, char **argv, struct push_command *command);

@@ -15,7 +15,9 @@ enum {
     OPTION_KEEP,
     OPTION_STRIPPED,
     OPTION_WAIT,
-    OPTION_JSON
+    OPTION_JSON,
+    OPTION_CHECK_CALLS,
+    OPTION_PROJECT
 };
 
 static const struct option long_options[] = {
@@ -27,6 +29,8 @@ static const struct option long_options[] = {
     {"include-stripped", no_argument, NULL, OPTION_STRIPPED},
     {"wait", no_argument, NULL, OPTION_WAIT},
     {"json", no_argument, NULL, OPTION_JSON},
+    {"check-calls", required_argument, NULL, OPTION_CHECK_CALLS},
+    {"project", required_argument, NULL, OPTION_PROJECT},
     {"dry-run", no_argument, NULL, 'n'},
     {"verbose", no_argument, NULL, 'v'},
     {"quiet", no_argument, NULL, 'q'},
@@ -54,6 +58,9 @@ void push_usage(FILE *to)
         "      --include-stripped  also programs and libraries without names (for debuggers)\n"
         "      --wait           until debug files are converted; say what became of each\n"
         "      --json           print the result as JSON, and no text but errors\n"
+        "      --check-calls VERSION  (or FROM..TO) send nothing: list watched functions that this\n"
+        "                       version calls from places the one before it did not\n"
+        "      --project NAME   whose calls (default: default)\n"
         "  -n, --dry-run        list what would be sent\n"
         "  -v, --verbose        say what became of each report and file\n"
         "  -q, --quiet          errors only\n"
@@ -62,7 +69,8 @@ void push_usage(FILE *to)
         "Exit status: 0 all sent, or nothing to send; 1 not sent; 2 wrong command line; 4 the key\n"
         "was not accepted, or permission denied; 5 a PATH cannot be opened, is neither report nor\n"
         "debug file, or (--wait) the collector cannot use it;\n"
-        "8 some were sent, others refused or left for later.\n",
+        "8 some were sent, others refused or left for later; 9 (--check-calls) there are new calls\n"
+        "that the project's allow list does not have.\n",
         to);
 }
 
@@ -82,6 +90,8 @@ bool push_parse(int argc, char **argv, struct push_command *command)
         case OPTION_STRIPPED: command->stripped_too = true; break;
         case OPTION_WAIT: command->wait = true; break;
         case OPTION_JSON: command->json = command->quiet = true; break;
+        case OPTION_CHECK_CALLS: command->check_calls = optarg; break;
+        case OPTION_PROJECT: command->project = optarg; break;
         case 'n': command->dry_run = true; break;
         case 'v': command->verbose = true; break;
         case 'q': command->quiet = true; break;
@@ -90,11 +100,15 @@ bool push_parse(int argc, char **argv, struct push_command *command)
         }
     }
     command->first_path = optind;
-    if (optind == argc) {
+    if (command->check_calls && optind < argc) {
+        cli_error("--check-calls sends nothing: what is '%s'?", argv[optind]);
+        return false;
+    }
+    if (optind == argc && !command->check_calls) {
         cli_error("which reports or debug files? framewalk push PATH --to URL");
         return false;
     }
-    if (!command->url && !command->dry_run) {
+    if (!command->url && (!command->dry_run || command->check_calls)) {
         cli_error("where to? --to URL names the collector (--dry-run lists what would be sent)");
         return false;
     }

@@ -4,14 +4,16 @@
 #include "collector/db.h"
 #include "collector/http.h"
 #include "collector/http_session.h"
+#include "collector/intake.h"
 #include "collector/metrics.h"
 #include "collector/server.h"
+#include "collector/uploads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPORT_BYTES = 20 << 20, PART_BYTES = 8 << 20, JOBS_SHOWN = 100 };
+enum { JOBS_SHOWN = 100 };
 
 /* One number; false when the database did not answer. */
 static bool count(struct db_conn *conn, const char *sql, int64_t *n, struct fw_failure *why)
@@ -65,9 +67,10 @@ static void get_server(struct http_request *r)
         r, 200,
         json_pack("{s:s, s:s, s:s, s:{s:I, s:I, s:I}, s:I, s:o}", "version", FW_VERSION, "database",
                   db_is_postgres(r->collector->db) ? "postgresql" : "sqlite", "store",
-                  s3 ? "s3" : "files", "limits", "report_bytes", (json_int_t)REPORT_BYTES,
-                  "upload_bytes", (json_int_t)o->upload_bytes, "part_bytes", (json_int_t)PART_BYTES,
-                  "waiting_reports", (json_int_t)waiting, "jobs", jobs));
+                  s3 ? "s3" : "files", "limits", "report_bytes", (json_int_t)INTAKE_REPORT_BYTES,
+                  "upload_bytes", (json_int_t)o->upload_bytes, "part_bytes",
+                  (json_int_t)UPLOAD_PART_BYTES, "waiting_reports", (json_int_t)waiting, "jobs",
+                  jobs));
 }
 
 /* ---- /healthz ---- */
@@ -105,6 +108,10 @@ static const struct {
      "SELECT COUNT(*) FROM inbox WHERE state = 1"},
     {"jobs_queued", "Jobs that wait or run.", "SELECT COUNT(*) FROM job WHERE state IN (0, 1)"},
     {"groups", "Groups of hangs.", "SELECT COUNT(*) FROM hang_group"},
+    {"hangs", "Reports of hangs in the sums.",
+     "SELECT CAST(COALESCE(SUM(reports), 0) AS BIGINT) FROM project_day"},
+    {"symbol_maps", "Debug files with a symbol map.",
+     "SELECT COUNT(*) FROM symbol_file WHERE state = 1"},
     {"images_without_map", "Images of reports that have no symbol map.",
      "SELECT COUNT(*) FROM image WHERE has_map = 0"},
 };

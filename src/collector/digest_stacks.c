@@ -140,13 +140,13 @@ void digest_put_tree(struct digest_maker *m, uint32_t thread, uint64_t duration_
         const struct report_frame *frame = &m->report->frames[t->first_frame + i];
         tips[i] = (struct tip){frame->samples & INT32_MAX, t->first_frame + i};
         uint32_t parent = frame->parent;
-        if (parent == REPORT_NONE || parent < t->first_frame)
-            total += tips[i].samples;
-        else if (parent - t->first_frame < i) {
+        if (parent != REPORT_NONE && parent >= t->first_frame && parent - t->first_frame < i) {
             struct tip *outer = &tips[parent - t->first_frame];
             outer->samples -= tips[i].samples < outer->samples ? tips[i].samples : outer->samples;
         }
     }
+    for (uint32_t i = 0; tips && i < t->frame_count; i++)
+        total += tips[i].samples;
     if (tips)
         qsort(tips, t->frame_count, sizeof *tips, heavier_tip);
     for (uint32_t i = 0; tips && i < t->frame_count && i < DIGEST_STACKS && tips[i].samples; i++)

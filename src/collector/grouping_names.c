@@ -230,7 +230,7 @@ static bool is_method(const struct words *w)
 static bool put_block(struct name *name, const struct words *w)
 {
     const char *mark = find(w->at, w->end, "_block_invoke");
-    if (!mark || !at_text(w, "__"))
+    if (!at_text(w, "__") || !mark || mark <= w->at + 2)
         return false;
     struct words inner = {w->at + 2, mark};
     struct words method = inner;

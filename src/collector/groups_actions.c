@@ -234,8 +234,8 @@ fw_error groups_undo(struct db_conn *conn, int64_t project, int64_t group, struc
 {
     static const char *const statements[] = {
         "UPDATE stack SET pinned = 0 WHERE group_id = $1",
-        "UPDATE hang_group SET status = 0, merged_into = NULL, moving = moving | 1"
-        " WHERE merged_into = $1",
+        ("UPDATE hang_group SET status = 0, merged_into = NULL, moving = moving | 1"
+         " WHERE merged_into = $1"),
         "UPDATE hang_group SET pinned = 0 WHERE id = $1",
     };
     struct group_row row;

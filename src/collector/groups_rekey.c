@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { TRIES = 20 };
+enum { TRIES = 20, KEYS = 32 };
 
 struct moving_stack { /* a row of `stack`, and of the group it is in */
     struct stack_row row;
@@ -26,8 +26,11 @@ struct moving_stack { /* a row of `stack`, and of the group it is in */
 };
 
 struct target { /* a group that keys of this batch lead to */
+    int64_t project;
     uint8_t key[16];
-    int64_t id, status, into, moving;
+    size_t first; /* stack of the batch that has the key */
+    int64_t id;   /* 0: there is none yet */
+    int64_t status, into, moving;
 };
 
 struct batch {
@@ -106,24 +109,78 @@ static fw_error read_stacks(struct batch *b, const struct groups_rekey *r)
 /* --- The group of a key ------------------------------------------------------------------------
  */
 
-static fw_error find(struct batch *b, int64_t project, const uint8_t key[16], struct target *t)
+static struct target *known(struct batch *b, int64_t project, const uint8_t key[16])
+{
+    for (size_t i = 0; i < b->target_count; i++)
+        if (memcmp(b->targets[i].key, key, 16) == 0 && b->targets[i].project == project)
+            return &b->targets[i];
+    return NULL;
+}
+
+/* Whether the key of a stack matters: those that were split off stay, whatever it is. */
+static bool is_free(const struct batch *b, size_t i)
+{
+    return b->readable[i] && b->stacks[i].group && b->stacks[i].pinned != GROUP_PINNED_SPLIT;
+}
+
+static void list_targets(struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        const uint8_t *key = b->keys[i].answer.key;
+        int64_t project = b->stacks[i].row.project;
+        if (!is_free(b, i) || known(b, project, key))
+            continue;
+        struct target *t = &b->targets[b->target_count++];
+        *t = (struct target){.project = project, .first = i};
+        memcpy(t->key, key, 16);
+    }
+}
+
+/* Reads the groups of KEYS keys at once: over a network each answer is waited for. */
+static fw_error find_some(struct batch *b, const struct db_value values[1 + KEYS])
 {
     struct db_rows *rows;
     fw_error e = db_query(b->conn, &rows, b->why,
-                          "SELECT id, status, merged_into, moving FROM hang_group"
-                          " WHERE project = $1 AND key = $2",
-                          DB_VALUES(db_int(project), db_bytes(key, 16)));
+                          "SELECT id, key, status, merged_into, moving FROM hang_group"
+                          " WHERE project = $1 AND key IN ($2, $3, $4, $5, $6, $7, $8, $9, $10,"
+                          " $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,"
+                          " $25, $26, $27, $28, $29, $30, $31, $32, $33)",
+                          values, 1 + KEYS);
     if (e)
         return e;
-    memcpy(t->key, key, 16);
-    t->id = 0;
-    if (db_next(rows)) {
+    while (db_next(rows)) {
+        struct span key = db_get_bytes(rows, 1);
+        struct target *t = key.size == 16 ? known(b, values[0].integer, key.data) : NULL;
+        if (!t)
+            continue;
         t->id = db_get_int(rows, 0);
-        t->status = db_get_int(rows, 1);
-        t->into = t->status == GROUP_MERGED ? db_get_int(rows, 2) : 0;
-        t->moving = db_get_int(rows, 3);
+        t->status = db_get_int(rows, 2);
+        t->into = t->status == GROUP_MERGED ? db_get_int(rows, 3) : 0;
+        t->moving = db_get_int(rows, 4);
     }
     return db_end(rows, b->why);
+}
+
+/* Looks up all targets from `from` on that have no row yet and are of the same project. */
+static fw_error find_targets(struct batch *b)
+{
+    struct db_value values[1 + KEYS];
+    fw_error e = FW_OK;
+    for (size_t from = 0; from < b->target_count && !e;) {
+        int64_t project = b->targets[from].project;
+        size_t count = 0;
+        for (; from < b->target_count && count < KEYS && b->targets[from].project == project;
+             from++)
+            if (!b->targets[from].id)
+                values[1 + count++] = db_bytes(b->targets[from].key, 16);
+        if (!count)
+            continue;
+        values[0] = db_int(project);
+        for (; count < KEYS; count++)
+            values[1 + count] = values[1];
+        e = find_some(b, values);
+    }
+    return e;
 }
 
 /* A fresh group has status and note of this stack's. */
@@ -138,12 +195,11 @@ static fw_error hand_over(struct batch *b, const struct moving_stack *s)
 /* Makes the group of a key: for stacks that move it has status and note of their group; `into`: it
  * only leads there. */
 static fw_error make(struct batch *b, const struct moving_stack *s, const struct stack_key *key,
-                     int64_t into, struct target *t)
+                     int64_t into)
 {
     const struct group_answer *a = &key->answer;
-    struct db_rows *rows;
-    fw_error e = db_query(
-        b->conn, &rows, b->why,
+    fw_error e = db_run(
+        b->conn, b->why,
         "INSERT INTO hang_group (project, key, rules, section, title, leaf, image, file, line,"
         " search, why, sample_stack, first_ms, last_ms, merged_into, moving, status,"
         " resolved_version, note)"
@@ -151,34 +207,13 @@ static fw_error make(struct batch *b, const struct moving_stack *s, const struct
         " CAST($13 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), CAST($15 AS BIGINT),"
         " CASE WHEN CAST($14 AS BIGINT) IS NULL THEN o.status ELSE 3 END, o.resolved_version,"
         " CASE WHEN CAST($14 AS BIGINT) IS NULL THEN o.note ELSE '' END"
-        " FROM hang_group o WHERE o.id = $1"
-        " RETURNING id, status",
+        " FROM hang_group o WHERE o.id = $1",
         DB_VALUES(db_int(s->group), db_bytes(a->key, 16), db_int(key->rules_version),
                   db_int((int64_t)a->section), db_text(a->title), db_text(a->leaf),
                   db_text(a->image), db_text(a->file), db_int(a->line), db_text(a->search),
                   db_text(a->why), db_int(s->row.id), db_int(s->last_ms),
                   into ? db_int(into) : db_null(), db_int(into ? 0 : GROUP_STALE | GROUP_FRESH)));
-    if (e)
-        return e;
-    bool made = db_next(rows);
-    if (made)
-        *t = (struct target){.id = db_get_int(rows, 0),
-                             .status = db_get_int(rows, 1),
-                             .into = into,
-                             .moving = GROUP_STALE | GROUP_FRESH};
-    memcpy(t->key, a->key, 16);
-    e = db_end(rows, b->why);
-    if (!e && !made)
-        return failure_say(b->why, FW_ERR_TIMEOUT, 0, "a group went away while its stacks moved");
     return e || into ? e : hand_over(b, s);
-}
-
-static struct target *known(struct batch *b, const uint8_t key[16])
-{
-    for (size_t i = 0; i < b->target_count; i++)
-        if (memcmp(b->targets[i].key, key, 16) == 0)
-            return &b->targets[i];
-    return NULL;
 }
 
 /* Where merges lead in the end. */
@@ -205,23 +240,28 @@ static fw_error follow(struct batch *b, struct target *t)
     return FW_OK;
 }
 
-static fw_error target_of(struct batch *b, const struct moving_stack *s,
-                          const struct stack_key *key, struct target **found)
+static fw_error make_targets(struct batch *b)
 {
-    *found = known(b, key->answer.key);
-    if (*found)
-        return FW_OK;
-    struct target *t = &b->targets[b->target_count];
-    *t = (struct target){.id = 0};
-    fw_error e = find(b, s->row.project, key->answer.key, t);
-    if (!e && !t->id)
-        e = make(b, s, key, s->pinned ? s->group : 0, t);
-    e = e ? e : follow(b, t);
-    if (e)
-        return e;
-    b->target_count++;
-    *found = t;
-    return FW_OK;
+    list_targets(b);
+    fw_error e = find_targets(b);
+    bool made = false;
+    for (size_t i = 0; i < b->target_count && !e; i++) {
+        const struct target *t = &b->targets[i];
+        const struct moving_stack *s = &b->stacks[t->first];
+        if (t->id)
+            continue;
+        e = make(b, s, &b->keys[t->first], s->pinned ? s->group : 0);
+        made = true;
+    }
+    if (made && !e)
+        e = find_targets(b);
+    for (size_t i = 0; i < b->target_count && !e; i++) {
+        if (!b->targets[i].id)
+            return failure_say(b->why, FW_ERR_TIMEOUT, 0,
+                               "a group went away while its stacks moved");
+        e = follow(b, &b->targets[i]);
+    }
+    return e;
 }
 
 /* --- Moving ------------------------------------------------------------------------------------
@@ -295,14 +335,14 @@ static fw_error refresh(struct batch *b, const struct moving_stack *s, const str
                             db_text(a->search), db_text(a->why)));
 }
 
-static fw_error place(struct batch *b, const struct moving_stack *s, const struct stack_key *key)
+static fw_error place(struct batch *b, size_t i)
 {
-    struct target *t = NULL;
-    if (s->pinned == GROUP_PINNED_SPLIT)
-        return set_row(b, s, s->group, key);
-    fw_error e = target_of(b, s, key, &t);
-    if (e)
-        return e;
+    const struct moving_stack *s = &b->stacks[i];
+    const struct stack_key *key = &b->keys[i];
+    fw_error e = FW_OK;
+    if (!is_free(b, i))
+        return s->group && b->readable[i] ? set_row(b, s, s->group, key) : FW_OK;
+    struct target *t = known(b, s->row.project, key->answer.key);
     if (!s->pinned && t->id != s->group)
         return move(b, s, t, key);
     if (s->rules != key->rules_version || s->named != key->all_maps)
@@ -352,9 +392,9 @@ static fw_error write_stacks(struct batch *b, bool *same)
     fw_error e = stack_grouper_claim(b->grouper, b->conn, same, b->why);
     if (e || !*same)
         return e;
+    e = make_targets(b);
     for (size_t i = 0; i < b->count && !e; i++)
-        if (b->readable[i] && b->stacks[i].group)
-            e = place(b, &b->stacks[i], &b->keys[i]);
+        e = place(b, i);
     e = e ? e : mark_stale(b);
     return e ? e : db_commit(b->conn, b->why);
 }

@@ -84,11 +84,24 @@ static uint64_t announced(const struct http_private *p)
     return text && http_number(text, &length) ? length : 0;
 }
 
+/* Until when more must have come. False: that was before now. */
+static bool wait_for_body(struct http_private *p)
+{
+    uint64_t spent = (http_clock_us() / 1000 - p->body_began_ms) / 1000;
+    uint64_t due = HTTP_BODY_SECONDS + p->received / HTTP_SLOWEST;
+    if (due <= spent)
+        return false;
+    http_client_deadline(p->client, due - spent);
+    return true;
+}
+
 /* Who asks is known, or the request was refused. A refusal goes out at once when the client waits
  * for it (100-continue), or would send more than is worth reading; libmicrohttpd closes the
  * connection then. */
 static enum MHD_Result end_head(struct http_private *p)
 {
+    p->body_began_ms = http_clock_us() / 1000;
+    http_client_deadline(p->client, HTTP_BODY_SECONDS);
     bool now = announced(p) > HTTP_DRAIN_MAX || http_header(&p->request, "Expect");
     return p->replied && now ? send_reply(p) : MHD_YES;
 }
@@ -97,8 +110,6 @@ static enum MHD_Result take_head(struct http_private *p, const char *method)
 {
     p->head_done = true;
     p->request.method = method;
-    p->body_began_ms = http_clock_us() / 1000;
-    http_client_deadline(p->client, HTTP_BODY_SECONDS);
     if (http_check_route(p)) {
         if (!http_access_remembered(p)) {
             p->head_again = true; /* a connection suspended in this call gets it once more */
@@ -110,36 +121,45 @@ static enum MHD_Result take_head(struct http_private *p, const char *method)
     return end_head(p);
 }
 
+/* What the pool has not seen of these bytes goes to it; they stay in libmicrohttpd's buffer until
+ * it has seen all. More may have come while the connection was suspended. */
+static enum MHD_Result stream_data(struct http_private *p, const char *data, size_t *size)
+{
+    if (p->piece_size) { /* the pool was given this; its time is not the client's */
+        p->body_began_ms += http_clock_us() / 1000 - p->piece_began_ms;
+        p->pieces += p->piece_size;
+        p->piece_size = 0;
+    }
+    if (p->pieces == *size) {
+        p->pieces = 0;
+        *size = 0;
+        return wait_for_body(p) ? MHD_YES : MHD_NO;
+    }
+    p->received += *size - p->pieces;
+    if (p->received > p->route->body_limit) {
+        http_body_too_large(p);
+        *size = 0;
+        return MHD_YES;
+    }
+    p->piece = (const uint8_t *)data + p->pieces;
+    p->piece_size = *size - p->pieces;
+    p->piece_began_ms = http_clock_us() / 1000;
+    return http_pool_take(p, HTTP_TASK_PIECE);
+}
+
 static enum MHD_Result take_data(struct http_private *p, const char *data, size_t *size)
 {
-    if (p->piece_taken) { /* this is what the pool was given */
-        p->piece_taken = false;
-        *size = 0;
-    }
-    if (*size == 0)
-        return MHD_YES;
-    p->received += *size;
-    uint64_t since = http_clock_us() / 1000 - p->body_began_ms;
-    uint64_t due = HTTP_BODY_SECONDS + p->received / HTTP_SLOWEST;
+    if (!p->replied && p->route->flags & HTTP_STREAM)
+        return stream_data(p, data, size);
     if (p->replied) {
         p->drained += *size;
-        *size = 0;
-        return p->drained > HTTP_DRAIN_MAX ? MHD_NO : MHD_YES;
+        p->pieces = p->piece_size = 0;
     }
-    http_client_deadline(p->client, due > since / 1000 ? due - since / 1000 : 1);
-    if (p->route->flags & HTTP_STREAM) {
-        if (p->received > p->route->body_limit) {
-            http_body_too_large(p);
-            *size = 0;
-            return MHD_YES;
-        }
-        p->piece = (const uint8_t *)data;
-        p->piece_size = *size;
-        return http_pool_take(p, HTTP_TASK_PIECE);
-    }
-    http_body_add(p, (const uint8_t *)data, *size);
+    p->received += *size;
+    if (!p->replied)
+        http_body_add(p, (const uint8_t *)data, *size);
     *size = 0;
-    return MHD_YES;
+    return wait_for_body(p) && p->drained <= HTTP_DRAIN_MAX ? MHD_YES : MHD_NO;
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,

@@ -13,8 +13,7 @@
 #include <strings.h>
 
 enum {
-    STRANGER_COST = 5, /* of a request with a wrong secret, in requests */
-    STRANGER_LIMIT = 3000,
+    LOOKS_A_MINUTE = 3000, /* into the database, for secrets that an address sends */
 };
 
 static const char scheme[] = "Bearer ";
@@ -156,11 +155,8 @@ static bool limit(struct http_private *p, const char *name, unsigned a_minute, u
 
 static bool refuse_stranger(struct http_private *p, const char *text)
 {
-    if (p->secret) {
+    if (p->secret)
         metrics_add(p->server->collector->metrics, METRIC_LOGINS_REFUSED, 1);
-        if (!limit(p, p->client->address, STRANGER_LIMIT, STRANGER_COST))
-            return false;
-    }
     http_set_header(&p->request, "WWW-Authenticate", "Bearer realm=\"framewalk\"");
     http_reply_error(&p->request, MHD_HTTP_UNAUTHORIZED, "%s", text);
     return false;
@@ -191,8 +187,12 @@ static bool check_origin(struct http_private *p)
 static bool find_who(struct http_private *p)
 {
     struct fw_failure why = {0};
+    char name[64];
     if (!p->secret)
         return true;
+    snprintf(name, sizeof name, "look %s", p->client->address);
+    if (!http_access_remembered(p) && !limit(p, name, LOOKS_A_MINUTE, 1))
+        return false;
     fw_error error = access_find(p->server->collector->access, p->secret, &p->who, &why);
     if (error == FW_ERR_NOT_FOUND)
         p->who = (struct access_entry){.access.kind = ACCESS_NOBODY};

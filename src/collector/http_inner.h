@@ -72,8 +72,9 @@ struct http_private {
     uint8_t *unpacked;
     void *stream_state;
     const uint8_t *piece; /* libmicrohttpd's memory, while suspended */
-    size_t piece_size;
-    bool piece_taken; /* the pool is done with it */
+    size_t piece_size;    /* 0: the pool has none */
+    size_t pieces;        /* bytes of libmicrohttpd's buffer that the pool has seen */
+    uint64_t piece_began_ms;
 
     enum http_task task;
     struct http_private *next_task;

@@ -5,8 +5,12 @@
 #include "collector/http_inner.h"
 #include "collector/log.h"
 #include "collector/metrics.h"
+#include "collector/rate_limits.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { LINES_A_MINUTE = 120 }; /* of 4xx, of one address */
 
 static enum metric_route kind_of(const struct http_private *p)
 {
@@ -27,15 +31,24 @@ static bool of_interest(unsigned status)
     return status >= 500 || (status >= 400 && status != 404 && status != 409 && status != 416);
 }
 
+/* Who sends nothing but nonsense does not fill the disk with it. */
+static bool may_log(const struct http_private *p)
+{
+    char name[64];
+    snprintf(name, sizeof name, "log %s", p->client->address);
+    return p->status >= 500 || !rate_limits_take(p->server->collector->limits, name, LINES_A_MINUTE,
+                                                 LINES_A_MINUTE, 1, http_clock_us());
+}
+
 void http_log_request(const struct http_private *p)
 {
     if (!p->head_done)
         return;
     uint64_t took = http_clock_us() - p->began_us;
     metrics_request(p->server->collector->metrics, kind_of(p), (int)p->status, took);
-    if (of_interest(p->status))
-        log_line("%s %s %.200s: %u after %llu ms, %llu bytes received, by %s",
-                 p->client ? p->client->address : "?", p->request.method, p->request.path,
-                 p->status, (unsigned long long)(took / 1000), (unsigned long long)p->received,
+    if (of_interest(p->status) && may_log(p))
+        log_line("%s %s %.200s: %u after %llu ms, %llu bytes received, by %s", p->client->address,
+                 p->request.method, p->request.path, p->status, (unsigned long long)(took / 1000),
+                 (unsigned long long)p->received,
                  p->request.access.kind == ACCESS_NOBODY ? "nobody" : p->request.access.label);
 }

@@ -45,7 +45,6 @@ static void handle(struct http_private *p)
 static void take_piece(struct http_private *p)
 {
     bool more = p->route->piece(&p->request, &p->stream_state, p->piece, p->piece_size);
-    p->piece_taken = true;
     if (!more && !p->replied)
         http_reply_error(&p->request, MHD_HTTP_INTERNAL_SERVER_ERROR, "this request got no answer");
 }

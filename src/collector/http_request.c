@@ -84,7 +84,7 @@ json_t *http_json(struct http_request *r)
 
 const char *http_session_cookie(const struct http_request *r)
 {
-    return r->inner->server->tls ? "__Host-framewalk" : "framewalk";
+    return http_has_tls(r) ? "__Host-framewalk" : "framewalk";
 }
 
 const char *http_address(const struct http_request *r)
@@ -116,7 +116,9 @@ int64_t http_session_expires(const struct http_request *r)
     return r->inner->who.expires_ms;
 }
 
+/* By itself, or by a proxy in front of it. */
 bool http_has_tls(const struct http_request *r)
 {
-    return r->inner->server->tls;
+    const char *base = r->collector->options->base_url;
+    return r->inner->server->tls || (base && strncasecmp(base, "https://", 8) == 0);
 }

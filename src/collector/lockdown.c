@@ -102,6 +102,15 @@ static bool fstat_only(scmp_filter_ctx filter)
     return true;
 }
 
+static bool open_below(scmp_filter_ctx filter, int folder)
+{
+    const struct scmp_arg_cmp below = {0, SCMP_CMP_EQ, (scmp_datum_t)folder, 0};
+    const struct scmp_arg_cmp elsewhere = {0, SCMP_CMP_NE, (scmp_datum_t)folder, 0};
+    return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, &below) == 0 &&
+           seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 1,
+                                  &elsewhere) == 0;
+}
+
 /* What is not listed ends the process with SIGSYS; what libraries try and can do without fails. */
 static bool filter_calls(int folder)
 {
@@ -158,11 +167,7 @@ static bool filter_calls(int folder)
     good = good && seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0 &&
            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                             SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)) == 0 &&
-           seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-                            SCMP_A0_32(SCMP_CMP_EQ, (uint32_t)folder)) == 0 &&
-           seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 1,
-                            SCMP_A0_32(SCMP_CMP_NE, (uint32_t)folder)) == 0 &&
-           fstat_only(filter) && seccomp_load(filter) == 0;
+           open_below(filter, folder) && fstat_only(filter) && seccomp_load(filter) == 0;
     seccomp_release(filter);
     return good;
 }

@@ -208,6 +208,9 @@ static void say_where(const struct collector *c)
         printf("First token (shown once): %s\n"
                "  Sign in to the page with it. framewalk serve --new-token makes another.\n",
                first_token);
+    if (!o->tls_certificate && !o->base_url && strncmp(o->listen, "127.", 4) != 0 &&
+        strcmp(o->listen, "::1") != 0 && strcmp(o->listen, "localhost") != 0)
+        puts("Without TLS: who is on the way reads tokens and reports (--tls-cert, --tls-key)");
     puts("Ready");
     fflush(stdout);
     explicit_bzero(first_token, sizeof first_token);

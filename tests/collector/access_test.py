@@ -1,13 +1,27 @@
 #!/usr/bin/env python3
-"""access_test.py PATH/framewalk-collector [TEST...]: who may what: keys, tokens, sessions, CSRF,
-projects, limits, the audit log. All against the real server."""
+"""access_test.py PATH/framewalk-collector [--postgres] [TEST...]: who may what: keys, tokens,
+sessions, CSRF, projects, limits, the audit log. All against the real server, on SQLite or on a
+PostgreSQL server that is started for it."""
 
-import gzip, json, os, re, sqlite3, subprocess, sys, threading, time, unittest
+import contextlib, json, os, subprocess, sys, time, unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import postgres
 import server as server_module
-from server import Server
+
+POSTGRES = postgres.Server() if "--postgres" in sys.argv else None
+databases = {}  # of folders
+
+
+class Server(server_module.Server):
+    def __init__(self, *options, **more):
+        super().__init__(*options, **more)
+        if POSTGRES:
+            if self.folder not in databases:
+                databases[self.folder] = POSTGRES.database("access%d" % len(databases))
+            self.options += ["--database", databases[self.folder]]
+
 
 ALL = ["reports:write", "symbols:write", "read", "symbols:read", "triage", "admin"]
 
@@ -252,6 +266,13 @@ class Access(unittest.TestCase):
         self.assertGreater(int(reply.headers["Retry-After"]), 0)
         self.assertEqual(s.get("/api/v1/server").status, 200)
 
+    def test_behind_a_proxy_with_tls(self):
+        with Server("--base-url", "https://reports.example/") as s:
+            reply = s.request("POST", "/api/v1/session", json.dumps({"token": s.token}),
+                              {"Content-Type": "application/json"}, token=None)
+            self.assertTrue(reply.headers["Set-Cookie"].startswith("__Host-"))
+            self.assertIn("Secure", reply.headers["Set-Cookie"])
+
     # ---- limits ----
 
     def test_rate_limits(self):
@@ -291,7 +312,7 @@ class Access(unittest.TestCase):
         s.start()
         self.assertIsNone(s.token)
         self.assertEqual(s.get("/api/v1/server", token=first).status, 200)
-        made = subprocess.run([server_module.program(), "--data", s.folder, "--new-token"],
+        made = subprocess.run([server_module.program(), "--data", s.folder, "--new-token"] + s.options,
                               capture_output=True, text=True, timeout=60)
         self.assertEqual(made.returncode, 0, made.stderr)
         self.assertEqual(s.get("/api/v1/tokens", token=made.stdout.strip()).status, 200)
@@ -324,5 +345,15 @@ class Access(unittest.TestCase):
             self.assertEqual(self.s.get("/s/%s%s" % (token, path), token=None).status, 404, path)
 
 
+def main():
+    wanted = [a for a in sys.argv[1:] if not os.path.exists(a) and a != "--postgres"]
+    unittest.main(argv=[sys.argv[0]] + wanted)
+
+
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0]] + [a for a in sys.argv[1:] if not os.path.exists(a)])
+    try:
+        with POSTGRES or contextlib.nullcontext():
+            main()
+    except postgres.Missing as missing:
+        print("skip: %s" % missing)
+        sys.exit(server_module.SKIP)

@@ -1,3 +1,6 @@
+# The API without a server.
+fw_collector_test(collector_flame_tree collector/flame_tree_test.c)
+
 # A database as after a month, for the tests and the bench of the API.
 add_executable(collector_fill collector/fill.c)
 target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbols_core framewalk_core m)

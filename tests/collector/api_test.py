@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What the API refuses, and what becomes of hostile texts of reports."""
 import json
+import os
 import re
+import subprocess
 import urllib.parse
 
 import api_support
@@ -174,7 +176,7 @@ def check_allow(server):
     for row in server.json("GET", P + "calls")[1]["rows"]:
         fits = row["api"] == "open" and (row["caller"]["image"] or "").startswith(image[:3])
         assert row["allowed"] == fits, row
-    diff = server.json("GET", P + "calls/diff?to=2.10&from=2.9")[1]
+    diff = server.json("GET", P + "calls/diff?to=2.10&from=1.0")[1]
     assert {json.dumps(r) for r in diff["not_allowed"]} == \
         {json.dumps(r) for r in diff["new"] if not r["allowed"]}
     assert all(r["before"] == 0 < r["after"] for r in diff["new"])
@@ -185,17 +187,55 @@ def check_allow(server):
     assert "calls.allow" in actions and "calls.forbid" in actions
 
 
+def check_push(server):
+    """The last step of a build: exit codes, text and JSON."""
+    token = os.path.join(server.folder, "check.key")
+    with open(os.open(token, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+        file.write(server.token)
+
+    def push(*options):
+        done = subprocess.run([api_support.tool("framewalk"), "push", "--to", server.url(),
+                               "--key-file", token] + list(options), capture_output=True,
+                              text=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    diff = server.json("GET", P + "calls/diff?from=1.0&to=2.10")[1]
+    assert diff["new"] and diff["not_allowed"]
+    code, out, err = push("--check-calls", "1.0..2.10")
+    assert code == 9 and "%d of them not allowed" % len(diff["not_allowed"]) in out, (out, err)
+    assert out.count("\n  not allowed  ") == len(diff["not_allowed"]), out
+    code, out, err = push("--check-calls", "1.0..2.10", "--json")
+    assert code == 9 and json.loads(out) == diff, err
+    assert push("--check-calls", "2.10..2.10")[0] == 0
+    status, rule = server.json("POST", P + "calls/allow", {"api": "*", "caller": "*"})
+    code, out, err = push("--check-calls", "1.0..2.10")
+    assert code == 0 and "0 of them not allowed" in out, (code, out, err)
+    server.json("DELETE", P + "calls/allow/%d" % rule["id"])
+    code, out, err = push("--check-calls", "9.9")
+    assert code == 1 and "2.10" in err and not out, (code, out, err)
+    assert push("--check-calls", "2.10", "--project", "../x")[0] == 1
+    assert push("--check-calls", "2.10", "a-path")[0] == 2
+    with open(token, "w") as file:
+        file.write("fwt_" + "x" * 43)
+    assert push("--check-calls", "2.10")[0] == 4
+
+
 def main():
     with Server("--requests-per-minute", "0") as server:
         key = server.new_key()
         api_support.send(server, key, api_support.made_reports(count=40))
         api_support.send(server, key, api_support.made_reports(seed=2, count=40, calls=1000))
+        (id_, first), = api_support.made_reports(seed=3, count=1, calls=1000)
+        first = api_support.changed(first, 1, api_support.field(8, b"1.0") +
+                                    api_support.field(9, b"1"))
+        api_support.send(server, key, [(id_, first)])
         api_support.wait_processed(server)
         check_scopes(server)
         check_queries(server)
         bad_bodies(server)
         check_allow(server)
         check_csv(server)
+        check_push(server)
         check_hostile(server, key)
         check_csv(server)
 

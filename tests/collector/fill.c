@@ -13,6 +13,7 @@
  */
 #include "collector/collector.h"
 #include "collector/db.h"
+#include "collector/grouping_internal.h"
 #include "collector/stack_code.h"
 
 #include <inttypes.h>
@@ -32,7 +33,7 @@ struct fill {
     int64_t project, today, reports, groups;
     int64_t images[IMAGES], versions[VERSIONS], systems[SYSTEMS], devices[DEVICES];
     int64_t first_stack, stack_count; /* key stacks; rows are consecutive */
-    const char *map, *other_map; /* NULL: none */
+    const char *map, *other_map;      /* NULL: none */
 };
 
 static void check(struct fill *f, fw_error error)
@@ -112,7 +113,8 @@ static void fill_image(struct fill *f, int number)
             "INSERT INTO symbol_file (debug_id, arch, kind, name, sha256, size, blob, map_blob,"
             " map_size, features, state, uploaded_ms, uploaded_by, used_ms)"
             " VALUES ($1, 'x86_64', 2, $2, $1, 1, '', $3, 1, '[]', 1, 0, 'fill', 0)",
-            DB_VALUES(db_bytes(id, sizeof id), db_text(name), db_text(number < 5 ? f->map : f->other_map)));
+            DB_VALUES(db_bytes(id, sizeof id), db_text(name),
+                      db_text(number < 5 ? f->map : f->other_map)));
     for (int day = 0; day < DAYS; day++)
         run(f,
             "INSERT INTO image_day (project, image, day, reports, frames) VALUES ($1, $2, $3, 1, "
@@ -127,6 +129,11 @@ static void fill_names(struct fill *f)
         " ON CONFLICT (slug) DO NOTHING",
         DB_NONE);
     f->project = one(f, "SELECT id FROM project WHERE slug = 'default'", DB_NONE);
+    /* The groups are made up: no job shall make keys for their stacks. */
+    char rules[16];
+    snprintf(rules, sizeof rules, "%d", GROUP_BUILTIN_VERSION);
+    run(f, "INSERT INTO setting (name, value) VALUES ('rules_builtin', $1)",
+        DB_VALUES(db_text(rules)));
     for (int i = 0; i < IMAGES; i++)
         fill_image(f, i);
     for (int i = 0; i < VERSIONS; i++) {

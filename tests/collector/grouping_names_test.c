@@ -105,6 +105,8 @@ static const struct {
     {"__20-[Cart load:with:]_block_invoke_2", "-[Cart load:with:] block"},
     {"__20-[Cart load:with:]_block_invoke.42", "-[Cart load:with:] block"},
     {"__load_prices_block_invoke", "load_prices block"},
+    {"__block_invoke", "__block_invoke"},
+    {"___block_invoke_2", "___block_invoke_2"},
     /* JavaScript */
     {"LazyCompile:*load /app/shop.js:12:3", "load"},
     {"JS:~load file:///app/shop.js:99:1", "load"},

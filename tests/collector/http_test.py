@@ -2,7 +2,7 @@
 """http_test.py PATH/framewalk-collector PATH/http_driver [TEST...]: what the server does with
 requests before and around handlers, well-formed and not. http_driver has the handlers."""
 
-import gzip, json, os, re, shutil, socket, ssl, subprocess, sys, tempfile, threading, time, unittest
+import base64, gzip, json, os, re, resource, shutil, socket, ssl, subprocess, sys, tempfile, threading, time, unittest
 import urllib.parse, zlib
 
 sys.dont_write_bytecode = True
@@ -391,24 +391,45 @@ class Ends(unittest.TestCase):
             self.assertIn("Retry-After", reply.headers)
             self.assertEqual(s.post("/echo", b"x").status, 200)
 
-    def test_slow_heads_are_dropped(self):
+    def drips(self, s, begin, results):
+        """Whether it was dropped: a byte a second would last for ever."""
+        c = socket.create_connection(("127.0.0.1", s.port), timeout=1)
+        try:
+            c.sendall(begin)
+            for _ in range(120):
+                c.sendall(b"X")
+                try:
+                    if not c.recv(100):
+                        results.append(True)
+                        break
+                except socket.timeout:
+                    pass
+        except (BrokenPipeError, ConnectionResetError):
+            results.append(True)
+        c.close()
+
+    def test_slow_clients_are_dropped(self):
         with Driver() as s:
-            c = socket.create_connection(("127.0.0.1", s.port), timeout=1)
-            dropped = False
-            try:
-                c.sendall(b"GET /counts HTTP/1.1\r\nHost: x\r\n")
-                for i in range(90):  # a byte a second would last for ever
-                    c.sendall(b"X")
-                    try:
-                        if not c.recv(100):
-                            dropped = True
-                            break
-                    except socket.timeout:
-                        pass
-            except (BrokenPipeError, ConnectionResetError):
-                dropped = True
-            self.assertTrue(dropped)
-            c.close()
+            results = []
+            threads = [threading.Thread(target=self.drips, args=(s, begin, results)) for begin in (
+                b"GET /counts HTTP/1.1\r\nHost: x\r\n", b"G",
+                b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n",
+                b"PATCH /stream HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")]
+            [t.start() for t in threads]
+            [t.join() for t in threads]
+            self.assertEqual(results, [True] * 4)
+
+    def test_one_address_does_not_take_all_connections(self):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        with Driver() as s:
+            idle = []
+            for _ in range(1500):
+                idle.append(socket.create_connection(("127.0.0.1", s.port)))
+            with socket.create_connection(("127.0.0.1", s.port), timeout=30,
+                                          source_address=("127.0.0.2", 0)) as other:
+                other.sendall(b"GET /counts HTTP/1.1\r\nHost: x\r\n\r\n")
+                self.assertIn(b"200", other.recv(100))
+            [c.close() for c in idle]
 
 
 class Life(unittest.TestCase):
@@ -428,6 +449,17 @@ class Life(unittest.TestCase):
                               {"Content-Type": "application/json"}, token=None)
             self.assertIn("Secure", reply.headers["Set-Cookie"])
             self.assertTrue(reply.headers["Set-Cookie"].startswith("__Host-"))
+            # A body that is streamed, over TLS.
+            data = os.urandom(5 * MB + 17)
+            reply = s.request("POST", "/api/v1/uploads", b"", {
+                "Tus-Resumable": "1.0.0", "Upload-Length": str(len(data)),
+                "Upload-Metadata": "filename " + base64.b64encode(b"x.bin").decode()})
+            self.assertEqual(reply.status, 201, reply.body)
+            path = urllib.parse.urlsplit(reply.headers["Location"]).path
+            reply = s.request("PATCH", path, data, {
+                "Tus-Resumable": "1.0.0", "Upload-Offset": "0",
+                "Content-Type": "application/offset+octet-stream"})
+            self.assertEqual((reply.status, reply.headers["Upload-Offset"]), (204, str(len(data))))
             plain = socket.create_connection(("127.0.0.1", s.port), timeout=30)
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             self.assertNotIn(b"200", plain.recv(1000))

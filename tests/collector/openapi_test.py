@@ -240,17 +240,13 @@ def check_symbols(c):
 
 
 def check_triage(c, P, at, group):
-    if P + "rules" in c.spec["paths"]:
-        rules = c.call("get", P + "rules", at)
-        c.call("post", P + "rules/preview", at, body={"text": rules["text"]})
-        c.call("put", P + "rules", at, body={"text": rules["text"]})
-        settings = c.call("get", P + "settings", at)
-        c.call("put", P + "settings", at, body=settings)
-        values = dict(at, id=group)
-        for body in ({"action": "note", "note": "<b>"}, {"action": "ignore"}, {"action": "open"},
-                     {"action": "resolve", "version": "2.10"}, {"action": "open"}):
-            c.call("post", P + "groups/{id}", values, body=body)
-        c.call("post", P + "forget", at, body={"install": "install-000001"})
+    values = dict(at, id=group)
+    for body in ({"action": "note", "note": "<b>"}, {"action": "ignore"}, {"action": "open"},
+                 {"action": "resolve", "version": "2.10"}, {"action": "open"}):
+        c.call("post", P + "groups/{id}", values, body=body)
+    rules = c.call("get", P + "rules", at)
+    c.call("post", P + "rules/preview", at, body={"text": rules["text"]})
+    c.call("put", P + "rules", at, body={"text": rules["text"]})
 
 
 def main():

@@ -1,0 +1,164 @@
+/*
+ * For the last step of a build: asks the collector what changed between two versions
+ * (GET calls/diff, docs/openapi.yaml), prints the new callers of watched functions, and says by its
+ * exit code whether the allow list has them all.
+ */
+#include "cli/push_calls.h"
+
+#include "cli/cli.h"
+#include "cli/push_http.h"
+#include "report/words.h"
+#include "watch/upload_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A part of a URL: all but letters, digits, "-", "." and "_" as %XX. */
+static void out_escaped(struct report_bytes *out, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                     c == '-' || c == '.' || c == '_';
+        if (plain)
+            out_bytes(out, &text[i], 1);
+        else
+            out_format(out, "%%%02X", c);
+    }
+}
+
+/* FROM..TO, or TO alone: the collector knows which version came before. */
+static void make_path(struct report_bytes *out, const struct push_command *command)
+{
+    const char *to = command->check_calls, *dots = strstr(to, "..");
+    const char *project = command->project ? command->project : "default";
+    out_text(out, "/api/v1/projects/");
+    out_escaped(out, project, strlen(project));
+    out_text(out, "/calls/diff?to=");
+    if (dots) {
+        out_escaped(out, dots + 2, strlen(dots + 2));
+        out_text(out, "&from=");
+        out_escaped(out, to, (size_t)(dots - to));
+    } else {
+        out_escaped(out, to, strlen(to));
+    }
+}
+
+/* --- as text --- */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+/* "  not allowed  open  from Shop::load (libshop.so, src/load.cpp:17), 12 times" */
+static void out_row(struct report_bytes *out, const json_t *row)
+{
+    const json_t *caller = json_object_get(row, "caller");
+    const char *function = text_of(caller, "function"), *file = text_of(caller, "file");
+    bool allowed = json_is_true(json_object_get(row, "allowed"));
+    out_text(out, allowed ? "  allowed      " : "  not allowed  ");
+    out_clean(out, text_of(row, "api"), SIZE_MAX);
+    out_text(out, "  from ");
+    out_clean(out, *function ? function : "a function without a name", SIZE_MAX);
+    out_text(out, " (");
+    out_clean(out, *text_of(caller, "image") ? text_of(caller, "image") : "no image", SIZE_MAX);
+    if (*file) {
+        out_text(out, ", ");
+        out_clean(out, file, SIZE_MAX);
+        out_format(out, ":%" JSON_INTEGER_FORMAT,
+                   json_integer_value(json_object_get(caller, "line")));
+    }
+    json_int_t count = json_integer_value(json_object_get(row, "after"));
+    out_format(out, "), %" JSON_INTEGER_FORMAT " time%s\n", count, count == 1 ? "" : "s");
+}
+
+static void out_diff(struct report_bytes *out, const json_t *diff)
+{
+    const json_t *rows = json_object_get(diff, "new");
+    size_t count = json_array_size(rows);
+    size_t bad = json_array_size(json_object_get(diff, "not_allowed"));
+    out_clean(out, text_of(diff, "to"), SIZE_MAX);
+    if (!count)
+        out_text(out, " calls nothing new");
+    else
+        out_format(out, " has %zu new caller%s of watched functions, %zu of them not allowed",
+                   count, count == 1 ? "" : "s", bad);
+    out_text(out, " (compared with ");
+    out_clean(out, text_of(diff, "from"), SIZE_MAX);
+    out_text(out, count ? "):\n" : ")\n");
+    for (size_t i = 0; i < count; i++)
+        out_row(out, json_array_get(rows, i));
+}
+
+static bool print_diff(const struct push_command *command, const json_t *diff)
+{
+    struct report_bytes out = {0};
+    bool good = true;
+    if (command->json) {
+        good = json_dumpf(diff, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
+    } else if (!command->quiet) {
+        out_diff(&out, diff);
+        good = !out.failed && fwrite(out.data, 1, out.size, stdout) == out.size;
+    }
+    report_bytes_free(&out);
+    if (!good || fflush(stdout) != 0) {
+        cli_error("standard output: %s", strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+/* --- the request --- */
+
+static int judge(const struct push_command *command, const struct push_answer *answer)
+{
+    const json_t *bad = json_object_get(answer->json, "not_allowed");
+    if (answer->status != 200 || !json_is_array(bad)) {
+        cli_error("%s: %s", command->url,
+                  *answer->message ? answer->message : "this is no answer of a collector");
+        return answer->status == 401 || answer->status == 403 ? CLI_PERMISSION : CLI_FAILED;
+    }
+    if (!print_diff(command, answer->json))
+        return CLI_FAILED;
+    if (json_is_true(json_object_get(answer->json, "truncated"))) {
+        cli_error("there are more callers than the collector lists: not all were checked");
+        return CLI_INCOMPLETE;
+    }
+    return json_array_size(bad) ? CLI_NOT_ALLOWED : CLI_OK;
+}
+
+int push_calls(const struct push_command *command)
+{
+    const struct fw_upload_options options = {.size = sizeof options,
+                                              .url = command->url,
+                                              .key_file = command->key_file,
+                                              .ca_file = command->ca_file,
+                                              .plain_http = command->plain_http};
+    struct upload_settings settings;
+    struct fw_failure why = {0};
+    struct report_bytes path = {0};
+    if (upload_settings_make(&options, false, &settings, &why) != FW_OK) {
+        cli_error("%s", why.message);
+        return why.code == FW_ERR_PERMISSION ? CLI_PERMISSION : CLI_USAGE;
+    }
+    int code = CLI_FAILED;
+    struct push_http *http = push_http_open(&settings, &why);
+    make_path(&path, command);
+    if (http && !path.failed) {
+        struct push_answer answer = {.status = 0};
+        const struct push_request request = {.method = "GET", .path = path.data};
+        push_http_send(http, &request, &answer);
+        code = judge(command, &answer);
+        json_decref(answer.json);
+    } else {
+        cli_error("%s", http ? "out of memory" : why.message);
+    }
+    push_http_close(http);
+    report_bytes_free(&path);
+    upload_settings_free(&settings);
+    return code;
+}
