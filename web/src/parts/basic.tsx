@@ -73,12 +73,11 @@ export function Command({ text }: { text: string }) {
     return <div class="command"><code>{text}</code><CopyButton text={text} /></div>;
 }
 
-export function Panel({ title, aside, children, class: name = "", level = 2, id }: {
-    title?: ComponentChildren; aside?: ComponentChildren; children: ComponentChildren; class?: string; level?: 2 | 3; id?: string;
+export function Panel({ title, aside, children, class: name = "", id }: {
+    title?: ComponentChildren; aside?: ComponentChildren; children: ComponentChildren; class?: string; id?: string;
 }) {
-    const H = `h${level}` as "h2";
     return <section class={`panel ${name}`} id={id}>
-        {title && <header><H>{title}</H>{aside && <div class="aside">{aside}</div>}</header>}
+        {title && <header><h2>{title}</h2>{aside && <div class="aside">{aside}</div>}</header>}
         {children}
     </section>;
 }

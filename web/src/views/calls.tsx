@@ -92,9 +92,9 @@ function Diff({ versions, onAllow }: { versions: string[]; onAllow?: (r: CallRow
         <div class="tools"><Select label="From" value={from} options={options} onValue={(v) => set({ from_version: v })} /><Select label="to" value={to} options={options} onValue={(v) => set({ to_version: v })} /></div>
         <Shown of={diff} lines={8}>{(d) => <>
             <p class={d.not_allowed.length ? "notice bad" : "notice good"} role="status"><Icon name={d.not_allowed.length ? "warn" : "calls"} /><span>{d.not_allowed.length ? <><b>{many(d.not_allowed.length, "new caller")} not allowed</b>: a build that checks (below) fails.</> : <><b>Nothing new that is not allowed.</b> A build that checks passes.</>}</span></p>
-            {([["new", "New", d.new], ["gone", "Gone", d.gone], ["changed", "More or fewer calls", d.changed]] as [string, string, CallRow[]][]).map(([id, name, rows]) => <Panel key={id} title={`${name} (${rows.length})`} level={3}>
+            {([["new", "New", d.new], ["gone", "Gone", d.gone], ["changed", "More or fewer calls", d.changed]] as [string, string, CallRow[]][]).map(([id, name, rows]) => <Panel key={id} title={`${name} (${rows.length})`}>
                 {rows.length ? <Rows rows={rows} onAllow={onAllow} change={id === "changed"} label={name} /> : <p class="muted pad">None.</p>}</Panel>)}
-            <Panel title="In CI" level={3}><p class="pad small">Exits with 9 when a version has new callers that are not allowed:</p><Command text={checkCalls(from, to)} /></Panel>
+            <Panel title="In CI"><p class="pad small">Exits with 9 when a version has new callers that are not allowed:</p><Command text={checkCalls(from, to)} /></Panel>
         </>}</Shown>
     </>;
 }
