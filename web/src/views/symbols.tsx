@@ -5,7 +5,7 @@ import { get, query, send, useLoad } from "../api";
 import { can, useApp, useQuery } from "../app";
 import { pushDebugFiles } from "../commands";
 import { bytes, compact, count, dayName, many, baseName } from "../format";
-import { Button, Command, Cut, Empty, ErrorBox, Panel, Search, Shown, Tag, Time, useAction } from "../parts/basic";
+import { Button, Command, Cut, Empty, ErrorBox, Panel, Search, shortened, Shown, Tag, Time, useAction } from "../parts/basic";
 import { Pages } from "../parts/pages";
 import { sendFile, type Sending } from "../tus";
 import type { List, MissingImage, SymbolFile, Upload } from "../types";
@@ -99,7 +99,7 @@ function Missing({ list }: { list: ReturnType<typeof useLoad<List<MissingImage>>
 function PushCommand({ m }: { m: MissingImage }) {
     const [said, say] = useState("");
     const text = pushDebugFiles(m.path || m.name || "PATH-TO-DEBUG-FILES");
-    return <Button kind="small" title={text} aria-label={`Copy the command that sends the debug file of ${m.name}`} onClick={() => navigator.clipboard.writeText(text).then(() => say("Copied"), () => say(text))}>{said || "Copy command"}</Button>;
+    return <Button kind="small" title={text} aria-label={`${said || "Copy command"} that sends the debug file of ${shortened(m.name)}`} onClick={() => navigator.clipboard.writeText(text).then(() => say("Copied"), () => say(text))}>{said || "Copy command"}</Button>;
 }
 
 function Files({ list }: { list: ReturnType<typeof useLoad<List<SymbolFile>>> }) {
