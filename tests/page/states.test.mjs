@@ -8,7 +8,7 @@ import { firstIds, pageTest, shared, VIEWS, withMock } from "./suite.mjs";
 withMock();
 
 pageTest("a new project says what to do next, with the address to do it at", async (page, mock) => {
-    assert.match(await textOf(page), new RegExp(`No hangs yet[\\s\\S]*framewalk run[\\s\\S]*framewalk push --server ${mock.url} --key fwk_`));
+    assert.match(await textOf(page), new RegExp(`No hangs yet[\\s\\S]*framewalk run --to ${mock.url} [\\s\\S]*framewalk push --to ${mock.url} `));
     await picture(page, "empty");
     for (const [view, says] of [["groups", /No open hangs/], ["reports", /No reports yet[\s\S]*framewalk push/], ["calls", /No calls yet[\s\S]*framewalk run --calls/], ["symbols", /No debug file is missing/]]) {
         await go(page, `${mock.url}/p/fresh/${view}`);

@@ -16,7 +16,7 @@ pageTest("overview says which hang costs most, where, and how much", async (page
     assert.equal(titles[0], "AlbumStore.albums(matching:)");
     assert.ok(titles.indexOf("ThumbnailCache.image(for:)") < titles.indexOf("Sticker.init(named:)"));
     assert.match(await textOf(page), /3 images without a debug file/);
-    assert.match((await lines(page, "table.list tbody tr"))[0], /4\.2 \(1180\).*8 s\/h \+142 %/);
+    assert.match((await lines(page, "[aria-label=Versions] tbody tr"))[0], /4\.2 \(1180\).*8 s\/h \+142 %/);
     await picture(page, "overview-light");
 });
 
@@ -180,7 +180,7 @@ pageTest("symbols: missing files by what they hold up, with the command that sen
     const tables = await page.$$("table.list");
     const missing = await tables[0].$$eval("tbody tr", (all) => all.map((r) => r.innerText.replace(/\s+/g, " ")));
     assert.match(missing[0], /^VendorAnalytics ?app ?arm64 204 611/);
-    assert.match(await textOf(page, ".command code"), new RegExp(`framewalk push --server ${mock.url} `));
+    assert.match(await textOf(page, ".command code"), new RegExp(`framewalk push --to ${mock.url} `));
     assert.match(await textOf(page), /it is stripped: no symbols, no line table/);
     await picture(page, "symbols-light");
 }, { at: "symbols" });

@@ -31,5 +31,3 @@ export function useLink(): (to: string, extra?: Record<string, string | number |
     const { query: now } = useLocation();
     return (to, extra = {}) => `/p/${encodeURIComponent(project)}/${to}${query({ ...filtersOf(now as Record<string, string>), ...extra })}`;
 }
-
-export const serverUrl = () => location.origin;

@@ -50,7 +50,7 @@ export interface ReportLine {
     duration_ns: number; ending: string; complete: boolean; group?: { id: string; title: string } | null;
 }
 export interface Thread {
-    name: string; id: number; main: boolean; watched: boolean; state: string; end: string; unavailable: string | null;
+    name: string | null; id: number | string; main: boolean; watched: boolean; state: string | null; end: string | null; unavailable: string | null;
     frames: Frame[]; same_as?: number;
 }
 export interface Sample { at_ns: number; weight_ns: number; count: number; stack: number }

@@ -8,7 +8,8 @@ import { ago, duration, share, utc, visible, when } from "../format";
 const MOST_SHOWN = 300;
 const MOST_TITLE = 2000;
 
-export const shortened = (text: string, most = 200) => (text.length > most ? `${text.slice(0, most)}…` : text);
+/** Cut to `most` characters; for attributes and labels. */
+export const shortened = (text: string | null | undefined, most = 200) => (!text ? "" : text.length > most ? `${text.slice(0, most)}…` : text);
 
 /** A foreign string on one line, cut where there is no more room; whole in its title. */
 export function Cut({ s, class: name = "", title }: { s: string | null | undefined; class?: string; title?: string }) {
@@ -72,12 +73,11 @@ export function Command({ text }: { text: string }) {
     return <div class="command"><code>{text}</code><CopyButton text={text} /></div>;
 }
 
-export function Panel({ title, aside, children, class: name = "", level = 2, id }: {
-    title?: ComponentChildren; aside?: ComponentChildren; children: ComponentChildren; class?: string; level?: 2 | 3; id?: string;
+export function Panel({ title, aside, children, class: name = "", id }: {
+    title?: ComponentChildren; aside?: ComponentChildren; children: ComponentChildren; class?: string; id?: string;
 }) {
-    const H = `h${level}` as "h2";
     return <section class={`panel ${name}`} id={id}>
-        {title && <header><H>{title}</H>{aside && <div class="aside">{aside}</div>}</header>}
+        {title && <header><h2>{title}</h2>{aside && <div class="aside">{aside}</div>}</header>}
         {children}
     </section>;
 }

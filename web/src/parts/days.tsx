@@ -74,6 +74,7 @@ export function DaysChart({ days, order, label }: { days: Day[]; order: string[]
         return () => { watch.disconnect(); dark.removeEventListener("change", make); removeEventListener("themechange", make); plot?.destroy(); };
     }, [names, series]);
     if (!names.length) return <p class="muted pad">No hangs on any of these days.</p>;
+    if (!series.some((s) => s.values.some((v) => v > 0))) return <p class="muted pad">The reports of these days do not say how long they lasted.</p>;
     const totals = names.map((_, i) => series.reduce((sum, s) => sum + s.values[i], 0));
     return <div class="days">
         <div class="legend" aria-hidden="true">

@@ -2,7 +2,8 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { query, send, useLoad } from "../api";
-import { can, filtersOf, serverUrl, useApp, useQuery } from "../app";
+import { can, filtersOf, useApp, useQuery } from "../app";
+import { checkCalls, runWatched } from "../commands";
 import { baseName, compact, count, many, place } from "../format";
 import { Button, Choice, Command, Cut, Dialog, Empty, ErrorBox, Icon, Panel, Search, Select, shortened, Shown, Tag, Time, useAction } from "../parts/basic";
 import { Filters } from "../parts/groups";
@@ -34,7 +35,7 @@ function Matrix({ data, onCell }: { data: Data; onCell: (rows: CallRow[]) => voi
                 if (!rows) return <td key={a} class="none"><span class="hidden">none</span></td>;
                 const open = rows.filter((r) => !r.allowed).length, n = rows.reduce((s, r) => s + r.count, 0);
                 return <td key={a}><button type="button" class={open ? "cell bad" : "cell good"} onClick={() => onCell(rows)}
-                    aria-label={`${shortened(image)} calls ${shortened(a)} ${many(n, "time")}, ${open ? many(open, "caller not allowed", "callers not allowed") : "all allowed"}`}>
+                    aria-label={`${shortened(image)} calls ${shortened(a)} ${compact(n)} ${n === 1 ? "time" : "times"}, ${open ? many(open, "caller not allowed", "callers not allowed") : "all allowed"}`}>
                     <span class="num">{compact(n)}</span><span class="mark" aria-hidden="true">{open ? "!" : "✓"}</span></button></td>;
             })}</tr>)}</tbody>
     </table></div>;
@@ -91,15 +92,12 @@ function Diff({ versions, onAllow }: { versions: string[]; onAllow?: (r: CallRow
         <div class="tools"><Select label="From" value={from} options={options} onValue={(v) => set({ from_version: v })} /><Select label="to" value={to} options={options} onValue={(v) => set({ to_version: v })} /></div>
         <Shown of={diff} lines={8}>{(d) => <>
             <p class={d.not_allowed.length ? "notice bad" : "notice good"} role="status"><Icon name={d.not_allowed.length ? "warn" : "calls"} /><span>{d.not_allowed.length ? <><b>{many(d.not_allowed.length, "new caller")} not allowed</b>: a build that checks (below) fails.</> : <><b>Nothing new that is not allowed.</b> A build that checks passes.</>}</span></p>
-            {([["new", "New", d.new], ["gone", "Gone", d.gone], ["changed", "More or fewer calls", d.changed]] as [string, string, CallRow[]][]).map(([id, name, rows]) => <Panel key={id} title={`${name} (${rows.length})`} level={3}>
+            {([["new", "New", d.new], ["gone", "Gone", d.gone], ["changed", "More or fewer calls", d.changed]] as [string, string, CallRow[]][]).map(([id, name, rows]) => <Panel key={id} title={`${name} (${rows.length})`}>
                 {rows.length ? <Rows rows={rows} onAllow={onAllow} change={id === "changed"} label={name} /> : <p class="muted pad">None.</p>}</Panel>)}
-            <Panel title="In CI" level={3}><p class="pad small">Sends the calls of this build and exits with 1 when a new caller is not allowed:</p><Command text={`framewalk push --server ${serverUrl()} --check-calls --from ${shell(from)} --to ${shell(to)}`} /></Panel>
+            <Panel title="In CI"><p class="pad small">Exits with 9 when a version has new callers that are not allowed:</p><Command text={checkCalls(from, to)} /></Panel>
         </>}</Shown>
     </>;
 }
-
-/** A word for a shell, quoted when it must be. */
-export const shell = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`);
 
 function AllowList({ onChange }: { onChange: () => void }) {
     const app = useApp();
@@ -128,7 +126,7 @@ export function Calls() {
             : tab === "diff" ? from.data ? <Diff versions={from.data.versions.map(versionLabel)} onAllow={onAllow} /> : null
             : <Shown of={data} lines={14}>{(d) => {
                 if (!d.rows.length) return <Empty title={Object.keys(filtersOf(q)).length ? "No calls match these filters" : "No calls yet"}>
-                    <p>Watch calls of a program, then send what was noted:</p><Command text="framewalk run --calls privacy -- ./your-program" /><Command text={`framewalk push --server ${serverUrl()} --key fwk_…`} /></Empty>;
+                    <p>Watch calls of a program; what it notes is sent here:</p><Command text={runWatched("--calls @privacy ")} /></Empty>;
                 const text = (q.q ?? "").toLowerCase();
                 const rows = d.rows.filter((r) => (!q.api || r.api === q.api) && (!q.image || baseName(r.caller.image || "unknown image") === q.image) && (q.open !== "1" || !r.allowed)
                     && (!text || `${r.api} ${r.caller.function ?? ""} ${r.caller.image} ${r.caller.file ?? ""}`.toLowerCase().includes(text)));

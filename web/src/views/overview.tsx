@@ -1,7 +1,8 @@
 // Overview: which hang costs most, where and why; whether versions get better; what is new.
 
 import { query, useLoad } from "../api";
-import { filtersOf, serverUrl, useApp, useLink, useQuery } from "../app";
+import { filtersOf, useApp, useLink, useQuery } from "../app";
+import { pushReports, runWatched } from "../commands";
 import { compact, count, duration, many, place, share } from "../format";
 import { Blocked, Command, Cut, Empty, Icon, Panel, Shares, shortened, Shown, Skeleton, Spark, Tag, Time } from "../parts/basic";
 import { DaysChart } from "../parts/days";
@@ -15,6 +16,7 @@ const HERO_FRAMES = 4;
 function telling(heaviest: Frame[], title: string): Frame[] {
     const app = heaviest.filter((f) => f.app);
     const blamed = heaviest.findIndex((f) => f.function === title);
+    if (!app.length) return heaviest.slice(0, HERO_FRAMES);
     const from = blamed >= 0 ? heaviest.slice(blamed).filter((f) => f.app) : app;
     return [...(heaviest[0] && !from.includes(heaviest[0]) ? [heaviest[0]] : []), ...from].slice(0, HERO_FRAMES);
 }
@@ -107,11 +109,10 @@ export function Overview() {
                 {d.waiting.reports > 0 && <p class="notice" role="status">{many(d.waiting.reports, "report")} came in and {d.waiting.reports === 1 ? "is" : "are"} being processed.</p>}
                 <Empty title={Object.keys(filtersOf(q)).length ? "No hangs match these filters" : "No hangs yet"}>
                     {Object.keys(filtersOf(q)).length ? <p>Take a longer time, or clear the filters above.</p> : <>
-                        <p>Run a program under watch, then send what was noted. An ingest key is made under <a href={link("settings", { tab: "tokens" })}>Settings</a>.</p>
-                        <Command text={`framewalk run -- ./your-program`} />
-                        <Command text={`framewalk push --server ${serverUrl()} --key fwk_…`} />
-                        <p>Or send a report that you have: .ips, .crash, sample, MetricKit and others are read.</p>
-                        <Command text={`framewalk push --server ${serverUrl()} --key fwk_… report.ips`} /></>}
+                        <p>Run a program under watch; what it notes is sent here. KEY is a file with an ingest key, which is made under <a href={link("settings", { tab: "tokens" })}>Settings</a>.</p>
+                        <Command text={runWatched()} />
+                        <p>Or send reports that are there already:</p>
+                        <Command text={pushReports()} /></>}
                 </Empty></>;
             return <>
                 {d.waiting.images > 0 && <p class="notice"><Icon name="symbols" /><span>{many(d.waiting.images, "image")} without a debug file: names are missing in some stacks. <a href={link("symbols")}>See which, and how to send them</a></span></p>}
@@ -132,8 +133,8 @@ export function Overview() {
                     {d.new.length ? <GroupTable groups={d.new} whole={whole} label="New hangs" /> : <p class="muted pad">Nothing new in this time.</p>}</Panel>
                 <Panel title="Versions"><Versions versions={d.versions} /></Panel>
                 <div class="two">
-                    <Panel title="Systems"><Shares empty="None." rows={d.platforms.os.map((o) => ({ name: o.name, value: o.blocked_ns, text: duration(o.blocked_ns) }))} href={(os) => link("groups", { os })} /></Panel>
-                    <Panel title="Devices"><Shares empty="None." rows={d.platforms.devices.map((o) => ({ name: o.name, value: o.blocked_ns, text: duration(o.blocked_ns) }))} href={(device) => link("groups", { device })} /></Panel>
+                    <Panel title="Systems"><Shares empty="None." rows={d.platforms.os.map((o) => ({ name: o.name, value: whole ? o.blocked_ns : o.reports, text: whole ? duration(o.blocked_ns) : many(o.reports, "report") }))} href={(os) => link("groups", { os })} /></Panel>
+                    <Panel title="Devices"><Shares empty="None." rows={d.platforms.devices.map((o) => ({ name: o.name, value: whole ? o.blocked_ns : o.reports, text: whole ? duration(o.blocked_ns) : many(o.reports, "report") }))} href={(device) => link("groups", { device })} /></Panel>
                 </div>
                 <p class="muted small foot">{project} · collector {server?.version} · {server?.database}, {server?.store} · <a href="/licences.txt">licences</a></p>
             </>;

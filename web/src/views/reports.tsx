@@ -1,7 +1,8 @@
 // Reports as they came, newest first.
 
 import { query, useLoad } from "../api";
-import { serverUrl, useApp, useLink, useQuery } from "../app";
+import { useApp, useLink, useQuery } from "../app";
+import { pushReports } from "../commands";
 import { Blocked, Command, Cut, Empty, Panel, Search, Shown, Tag, Time, Button } from "../parts/basic";
 import { Pages } from "../parts/pages";
 import type { List, ReportLine } from "../types";
@@ -18,7 +19,7 @@ export function Reports() {
             {q.version && <Button kind="small" onClick={() => set({ version: null, after: null })}>Only {q.version.slice(0, 30)} ✕</Button>}</div>
         <Shown of={list} lines={16}>{(d) => d.items.length === 0
             ? <Empty title={q.q || q.group || q.version ? "No report matches" : "No reports yet"}>{q.q || q.group || q.version ? <p>Clear the search; bodies are removed after their time (Settings, Retention).</p>
-                : <><p>Send one:</p><Command text={`framewalk push --server ${serverUrl()} --key fwk_… report.ips`} /></>}</Empty>
+                : <><p>Send one:</p><Command text={pushReports()} /></>}</Empty>
             : <Panel><div class="scroll" tabIndex={0} role="region" aria-label="Reports"><table class="list"><caption class="hidden">Reports, newest first</caption>
                 <thead><tr><th scope="col">Report</th><th scope="col">Hang</th><th scope="col" class="right">Blocked</th><th scope="col">Ended</th><th scope="col">Version</th><th scope="col">OS</th><th scope="col">Device</th><th scope="col">Received</th></tr></thead>
                 <tbody>{d.items.map((r) => <tr key={r.id}><th scope="row"><a class="mono" href={link(`reports/${encodeURIComponent(r.id)}`)}>{r.id.slice(0, 8)}</a>{!r.complete && <> <Tag tone="warn" title="The process ended before the report was whole">partial</Tag></>}</th>

@@ -2,7 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { query, send, useLoad } from "../api";
-import { can, serverUrl, useApp, useLink, useQuery } from "../app";
+import { can, useApp, useLink, useQuery } from "../app";
+import { pushReports } from "../commands";
 import { count, many, visible } from "../format";
 import { Button, Choice, Command, CopyButton, Cut, Empty, ErrorBox, Panel, Select, Shown, Tag, Time, useAction } from "../parts/basic";
 import { Pages } from "../parts/pages";
@@ -43,7 +44,7 @@ function NewToken({ onMade }: { onMade: () => void }) {
         {action.error && <ErrorBox error={action.error} />}
         <div><Button kind="primary" type="submit" disabled={action.busy}>Make</Button></div>
         {made?.secret && <div class="secret" role="status"><p><b>{made.label}</b>: copy it now. It is not shown again, and only its hash is kept.</p><div class="command"><code>{made.secret}</code><CopyButton text={made.secret} /></div>
-            {made.kind === "key" && <Command text={`framewalk push --server ${serverUrl()} --key ${made.secret}`} />}</div>}
+            {made.kind === "key" && <><p class="small">Kept in a file that only you can read, it sends reports:</p><Command text={pushReports()} /></>}</div>}
     </form>;
 }
 

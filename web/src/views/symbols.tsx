@@ -2,9 +2,10 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, query, send, useLoad } from "../api";
-import { can, serverUrl, useApp, useQuery } from "../app";
+import { can, useApp, useQuery } from "../app";
+import { pushDebugFiles } from "../commands";
 import { bytes, compact, count, dayName, many, baseName } from "../format";
-import { Button, Command, Cut, Empty, ErrorBox, Panel, Search, Shown, Tag, Time, useAction } from "../parts/basic";
+import { Button, Command, Cut, Empty, ErrorBox, Panel, Search, shortened, Shown, Tag, Time, useAction } from "../parts/basic";
 import { Pages } from "../parts/pages";
 import { sendFile, type Sending } from "../tus";
 import type { List, MissingImage, SymbolFile, Upload } from "../types";
@@ -46,7 +47,7 @@ function Send({ onDone }: { onDone: () => void }) {
     };
     const begin = (key: number, file: File) => {
         const most = server?.limits.upload_bytes;
-        if (most && file.size > most) return change(key, { error: new Error(`It has ${bytes(file.size)}; this server takes ${bytes(most)} at most (framewalk serve --upload-bytes).`) });
+        if (most && file.size > most) return change(key, { error: new Error(`It has ${bytes(file.size)}; this server takes ${bytes(most)} at most.`) });
         if (!file.size) return change(key, { error: new Error("It is empty, or a folder: zip or tar folders first, or send them with framewalk push.") });
         const sending = sendFile(file, (sent) => change(key, { sent }));
         change(key, { sending, error: undefined });
@@ -85,8 +86,8 @@ function Missing({ list }: { list: ReturnType<typeof useLoad<List<MissingImage>>
     return <Shown of={list} lines={8}>{(d) => d.items.length === 0
         ? <Empty title="No debug file is missing"><p>Every image in the stacks of kept reports has one. When an image comes in without, it is listed here.</p></Empty>
         : <>
-            <p class="pad small">Reports are kept as addresses: when a file comes, their names and groups mend themselves. Send a folder or an .xcarchive; only what the server lacks is sent.</p>
-            <Command text={`framewalk push --server ${serverUrl()} --token fwt_… PATH-TO-DEBUG-FILES`} />
+            <p class="pad small">Reports are kept as addresses: when a file comes, their names and groups mend themselves. Send a folder or an .xcarchive; only what the server lacks is sent. TOKEN is a file with a token that has the scope symbols:write.</p>
+            <Command text={pushDebugFiles()} />
             <div class="scroll" tabIndex={0} role="region" aria-label="Missing debug files"><table class="list"><caption class="hidden">Missing debug files, by the reports they hold up</caption>
                 <thead><tr><th scope="col">Image</th><th scope="col" class="right" aria-sort="descending">Reports ↓</th><th scope="col" class="right">Frames</th><th scope="col">Last</th><th scope="col">Debug id</th><th scope="col"><span class="hidden">Command</span></th></tr></thead>
                 <tbody>{d.items.map((m) => <tr key={m.debug_id + m.arch}><th scope="row"><Cut s={m.name || baseName(m.path) || "unknown"} title={m.path} class="mono" />{m.app ? <Tag tone="bad" title="Its frames decide how hangs are grouped">app</Tag> : <Tag>system</Tag>} <span class="muted small">{m.arch}</span></th>
@@ -97,8 +98,8 @@ function Missing({ list }: { list: ReturnType<typeof useLoad<List<MissingImage>>
 
 function PushCommand({ m }: { m: MissingImage }) {
     const [said, say] = useState("");
-    const text = `framewalk push --server ${serverUrl()} --token fwt_… --only ${m.debug_id} PATH-TO-DEBUG-FILES`;
-    return <Button kind="small" title={text} aria-label={`Copy the command that sends the debug file of ${m.name}`} onClick={() => navigator.clipboard.writeText(text).then(() => say("Copied"), () => say(text))}>{said || "Copy command"}</Button>;
+    const text = pushDebugFiles(m.path || m.name || "PATH-TO-DEBUG-FILES");
+    return <Button kind="small" title={text} aria-label={`${said || "Copy command"} that sends the debug file of ${shortened(m.name)}`} onClick={() => navigator.clipboard.writeText(text).then(() => say("Copied"), () => say(text))}>{said || "Copy command"}</Button>;
 }
 
 function Files({ list }: { list: ReturnType<typeof useLoad<List<SymbolFile>>> }) {
