@@ -103,3 +103,13 @@ uint64_t blobs_free(struct blobs *blobs)
 {
     return blobs->driver->free(blobs);
 }
+
+double blobs_used(struct blobs *blobs)
+{
+    return blobs->driver->used(blobs);
+}
+
+fw_error blobs_hold(struct blobs *blobs, int *fd, struct fw_failure *why)
+{
+    return blobs->driver->hold(blobs, fd, why);
+}
