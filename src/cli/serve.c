@@ -25,6 +25,8 @@ void serve_usage(FILE *to)
         "      --tls-cert FILE       PEM certificate; with --tls-key it speaks HTTPS\n"
         "      --tls-key FILE        PEM key of the certificate\n"
         "      --new-token           print a new administrator's token, and end\n"
+        "      --backup FILE         all of the data folder into one file, while a server runs\n"
+        "      --restore FILE        make the data folder of such a file; it must be empty\n"
         "\n"
         "Beyond one machine:\n"
         "      --database URL        sqlite:FILE or postgresql://... (SQLite in the data folder)\n"

@@ -174,7 +174,7 @@ static void take_hang(struct digest_maker *m)
     struct digest *d = m->d;
     d->ending = r->hang.ending;
     d->duration_ns = at_most(r->hang.duration_ns, DIGEST_LONGEST_NS);
-    d->counts = r->hang.present && d->ending != FWR_VETOED;
+    d->counts = d->ending != FWR_VETOED;
     for (size_t i = 0; i < r->sample_count; i++)
         if (r->samples[i].stack < r->thread_count)
             digest_put_thread(m, r->samples[i].stack,

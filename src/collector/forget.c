@@ -88,7 +88,7 @@ struct counted {
 
 static bool in_days(const struct counted *r)
 {
-    return (r->kind == FWR_HANG && r->ending != FWR_VETOED) || r->kind >= 100;
+    return (r->kind == FWR_KIND_HANG && r->ending != FWR_VETOED) || r->kind >= 100;
 }
 
 static int64_t is_slow(const struct counted *r, int class)
