@@ -121,7 +121,7 @@ _framewalk_serve() {
     --listen | --base-url | --database | --store | --workers | --requests-per-minute | --disk-reserve) return ;;
     --upload-limit | --unpacked-limit | --convert-memory | --convert-seconds | --convert-output) return ;;
     esac
-    mapfile -t COMPREPLY < <(compgen -W '--data --listen --base-url --tls-cert --tls-key --new-token
+    mapfile -t COMPREPLY < <(compgen -W '--data --listen --base-url --tls-cert --tls-key --new-token --backup --restore
         --database --store --workers --requests-per-minute --disk-reserve --upload-limit
         --unpacked-limit --convert-memory --convert-seconds --convert-output --open-symbols
         --help' -- "$cur")
