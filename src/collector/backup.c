@@ -110,6 +110,7 @@ struct backup {
     const struct collector_options *options;
     const char *file;
     char partial[PATHS], copy[PATHS]; /* beside it: the file, and the database's copy */
+    char database[PATHS + 16];        /* its URL */
     struct archive *tar;
     struct blobs *blobs;
     json_t *files;    /* of the manifest */
@@ -261,18 +262,36 @@ static fw_error write_tar(struct backup *b, const struct backup_keys *keys, stru
 
 /* ---- all ---- */
 
+/* Looked for first: to open a database or a store makes it. */
+static fw_error find_database(struct backup *b, struct fw_failure *why)
+{
+    if (b->options->database)
+        snprintf(b->database, sizeof b->database, "%s", b->options->database);
+    else
+        snprintf(b->database, sizeof b->database, "sqlite:%s/" BACKUP_DATABASE, b->options->data);
+    const char *path = b->database + strlen("sqlite:");
+    return access(path, F_OK) == 0 ? FW_OK : files_say(why, errno, "no database %.100s", path);
+}
+
+/* What the server has under way is nobody's in the copy: who starts on it need not wait. */
+static fw_error end_leases(struct db *db, struct fw_failure *why)
+{
+    struct db_conn *conn;
+    fw_error e = db_take(db, DB_WRITE, &conn, why);
+    if (e)
+        return e;
+    e = db_run(conn, why, "UPDATE inbox SET lease_ms = 0 WHERE lease_ms <> 0", DB_NONE);
+    e = e ? e : db_run(conn, why, "UPDATE job SET lease_ms = 0 WHERE state = 1", DB_NONE);
+    db_give(db, conn);
+    return e;
+}
+
 /* The database as it is now, into a file of its own; and what it names. */
 static fw_error copy_database(struct backup *b, struct backup_keys *keys, struct fw_failure *why)
 {
     char url[PATHS + 16];
     struct db *db;
-    if (b->options->database)
-        snprintf(url, sizeof url, "%s", b->options->database);
-    else
-        snprintf(url, sizeof url, "sqlite:%s/" BACKUP_DATABASE, b->options->data);
-    if (access(url + strlen("sqlite:"), F_OK) != 0)
-        return files_say(why, errno, "no database %.100s", url + strlen("sqlite:"));
-    fw_error e = db_open_as_it_is(url, &db, &b->version, why);
+    fw_error e = db_open_as_it_is(b->database, &db, &b->version, why);
     if (e)
         return e;
     e = db_backup(db, b->copy, why);
@@ -281,7 +300,8 @@ static fw_error copy_database(struct backup *b, struct backup_keys *keys, struct
     e = e ? e : db_open_as_it_is(url, &db, &b->version, why);
     if (e)
         return e;
-    e = backup_named(db, keys, why);
+    e = end_leases(db, why);
+    e = e ? e : backup_named(db, keys, why);
     db_close(db);
     return e;
 }
@@ -301,6 +321,7 @@ static fw_error make(struct backup *b, struct fw_failure *why)
     struct backup_keys keys = {0};
     int held = -1;
     fw_error e = backup_can(b->options, why);
+    e = e ? e : find_database(b, why);
     e = e ? e : open_store(b, why);
     e = e ? e : blobs_hold(b->blobs, &held, why);
     e = e ? e : copy_database(b, &keys, why);

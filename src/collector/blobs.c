@@ -104,6 +104,12 @@ uint64_t blobs_free(struct blobs *blobs)
     return blobs->driver->free(blobs);
 }
 
+void blobs_tidy(struct blobs *blobs)
+{
+    if (blobs->driver->tidy)
+        blobs->driver->tidy(blobs);
+}
+
 double blobs_used(struct blobs *blobs)
 {
     return blobs->driver->used(blobs);

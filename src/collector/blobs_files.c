@@ -2,7 +2,7 @@
  * Blobs as files below a folder, each under its key.
  *
  * Invariant: a file under its key is whole and on the disk. What is being written lies in .new/,
- * from where a rename takes it; what a killed process left there is removed after a day.
+ * from where a rename takes it; what a killed process left there is removed after an hour.
  */
 #include "base/failure.h"
 #include "collector/blobs_driver.h"
@@ -62,7 +62,7 @@ static void remove_left_over(struct files *f)
         return;
     char *roots[] = {path, NULL};
     FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    time_t before = time(NULL) - 24 * 60 * 60;
+    time_t before = time(NULL) - 60 * 60; /* since it was written to */
     for (FTSENT *e; walk && (e = fts_read(walk));)
         if (e->fts_info == FTS_F && e->fts_statp->st_mtime < before)
             unlink(e->fts_path);
@@ -350,6 +350,11 @@ static uint64_t free_bytes(struct blobs *blobs)
     return (uint64_t)info.f_bavail * info.f_frsize;
 }
 
+static void tidy(struct blobs *blobs)
+{
+    remove_left_over(mine(blobs));
+}
+
 static double used(struct blobs *blobs)
 {
     struct statvfs info;
@@ -417,6 +422,7 @@ static const struct blobs_driver driver = {
     .remove = remove_it,
     .list = list,
     .free = free_bytes,
+    .tidy = tidy,
     .used = used,
     .hold = hold,
 };

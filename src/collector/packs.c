@@ -411,6 +411,7 @@ static fw_error sweep(struct collector *c, const struct job *job, struct fw_fail
         if (!e && !named)
             e = blobs_remove(c->blobs, s.keys[i], why);
     }
+    blobs_tidy(c->blobs); /* packs that were half written */
     free(s.keys);
     return e;
 }

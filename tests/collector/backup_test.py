@@ -204,7 +204,7 @@ def check_refused(place, s):
         result = command("--backup", path, "--data", s.folder, *words)
         assert result.returncode == 1 and said in result.stderr, (words, result.stderr)
         assert not os.path.exists(path), words
-    assert not os.path.exists(os.path.join(place, "nowhere", "db"))
+    assert not os.path.exists(os.path.join(place, "nowhere"))
     result = command("--restore", path, "--data", os.path.join(place, "x"),
                      "--database", "postgresql:///x")
     assert result.returncode == 1 and "--data alone" in result.stderr

@@ -161,7 +161,7 @@ def check_killed(s, reports):
         s.until("SELECT CASE WHEN EXISTS (SELECT 1 FROM job WHERE kind = 'forget') THEN 0"
                 " ELSE 1 END")
         # What a killed server left in the store goes with the sweep, which leaves young ones alone.
-        for at, _, names in os.walk(os.path.join(s.folder, "store", "packs")):
+        for at, _, names in os.walk(os.path.join(s.folder, "store")):
             for name in names:
                 os.utime(os.path.join(at, name), (1e9, 1e9))
         s.until("SELECT CASE WHEN EXISTS (SELECT 1 FROM job WHERE kind = 'packs.sweep'"
