@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCH = 500, FOUND_MAX = 100000, KEYS = 3, ID_SIZE = 16 };
+enum { BATCH = 200, FOUND_MAX = 100000, KEYS = 3, ID_SIZE = 16 };
 static const int64_t DAY_MS = 86400000;
 
 /* What $2 of a rule is. */
