@@ -278,17 +278,14 @@ static fw_error note_images(struct filling *f, const struct digest *d,
 static fw_error group_stack_of(struct filling *f, const struct want *w, struct id_entry *entry)
 {
     const struct digest *d = &w->report->digest;
-    struct stack_grouped grouped;
     int64_t main_image = d->main_image ? d->images[d->main_image - 1].row : 0;
-    fw_error e = db_run(f->conn, f->why, "UPDATE stack SET main_image = $2 WHERE id = $1",
+    fw_error e = db_run(f->conn, f->why,
+                        "UPDATE stack SET main_image = $2 WHERE id = $1 AND group_id IS NULL",
                         DB_VALUES(db_int(entry->id), main_image ? db_int(main_image) : db_null()));
     e = e ? e : note_images(f, d, w->item, entry->id);
-    e = e ? e
-          : stack_group(f->ids->grouper, f->conn, w->report->project, entry->id, d->started_ms,
-                        &grouped, f->why);
-    if (!e)
-        entry->group = grouped.group;
-    return e;
+    return e ? e
+             : stack_group(f->ids->grouper, f->conn, w->report->project, entry->id, d->started_ms,
+                           &entry->group, f->why);
 }
 
 static fw_error answer_stack(struct filling *f, const struct want *w)
