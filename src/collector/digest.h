@@ -67,7 +67,7 @@ struct digest {
     size_t image_count;
     struct digest_stack *stacks; /* different ones */
     size_t stack_count;
-    size_t key; /* index in stacks; SIZE_MAX: none */
+    size_t key; /* index in stacks; SIZE_MAX: none; always one if it counts */
     struct digest_call *calls;
     size_t call_count;
 };

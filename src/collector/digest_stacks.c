@@ -71,12 +71,12 @@ size_t digest_put_thread(struct digest_maker *m, uint32_t thread, uint64_t weigh
 {
     const struct report_thread *t = &m->report->threads[thread];
     if (m->stack_number[thread]) { /* a hostile report has many samples of one deep stack */
+        if (m->stack_number[thread] == SIZE_MAX)
+            return SIZE_MAX;
         size_t known = m->stack_number[thread] - 1;
-        if (known != SIZE_MAX - 1) {
-            add(&m->d->stacks[known].weight_ns, weight_ns);
-            add(&m->d->stacks[known].samples, samples);
-        }
-        return known == SIZE_MAX - 1 ? SIZE_MAX : known;
+        add(&m->d->stacks[known].weight_ns, weight_ns);
+        add(&m->d->stacks[known].samples, samples);
+        return known;
     }
     size_t most = t->frame_count < DIGEST_FRAMES ? t->frame_count : DIGEST_FRAMES;
     struct digest_stack stack = {.frames = room(m, most)};
@@ -85,12 +85,14 @@ size_t digest_put_thread(struct digest_maker *m, uint32_t thread, uint64_t weigh
     for (size_t i = 0; i < most; i++)
         stack.count +=
             take_frame(m, &m->report->frames[t->first_frame + i], &stack.frames[stack.count]);
-    return put(m, stack, weight_ns, samples);
+    size_t at = put(m, stack, weight_ns, samples);
+    m->stack_number[thread] = at == SIZE_MAX ? SIZE_MAX : at + 1;
+    return at;
 }
 
-size_t digest_put_empty(struct digest_maker *m)
+size_t digest_put_empty(struct digest_maker *m, uint64_t weight_ns)
 {
-    return put(m, (struct digest_stack){.frames = room(m, 0)}, 0, 0);
+    return put(m, (struct digest_stack){.frames = room(m, 0)}, weight_ns, weight_ns != 0);
 }
 
 /* ---- trees ---- */

@@ -9,7 +9,8 @@ struct digest_maker {
     struct arena *arena;
     struct digest *d;
     uint32_t *image_number; /* of report.images[]: in d->images, 0: not yet */
-    size_t *stack_number;   /* of report.threads[]: 1 + index in d->stacks, 0: not yet */
+    size_t *stack_number;   /* of report.threads[]: 1 + index in d->stacks, 0: not yet, SIZE_MAX:
+                               there was no room for it */
     size_t stack_capacity;
     bool failed; /* memory ran out */
 };
@@ -23,7 +24,8 @@ uint32_t digest_image(struct digest_maker *m, uint32_t image);
  * there already. SIZE_MAX when there is no room. */
 size_t digest_put_thread(struct digest_maker *m, uint32_t thread, uint64_t weight_ns,
                          uint64_t samples);
-size_t digest_put_empty(struct digest_maker *m);
+/* A stack without frames. */
+size_t digest_put_empty(struct digest_maker *m, uint64_t weight_ns);
 /* All stacks of a tree, `duration_ns` shared out by samples. */
 void digest_put_tree(struct digest_maker *m, uint32_t thread, uint64_t duration_ns);
 /* Leaves the DIGEST_STACKS heaviest, and chooses the key. */

@@ -112,8 +112,9 @@ static void find_leaf(struct view *v)
     }
     v->idle = only_waits && v->leaf && i == v->inside && v->inside < v->count &&
               v->rulings[v->inside].action == GROUP_ACT_LOOP;
+    bool unknown = !v->count || (v->inside && !v->names[0] && !is_app(v, 0));
     if (!v->leaf)
-        v->leaf = v->inside && !v->names[0] && !is_app(v, 0) ? "unknown" : "cpu";
+        v->leaf = unknown ? "unknown" : "cpu";
 }
 
 static void find_entry(struct view *v)

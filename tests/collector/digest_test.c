@@ -192,6 +192,40 @@ static void test_heaviest_path(void **state)
     KEY("ma", {"ma", 70}, {"maB", 30});
     KEY("mab", {"mab", 1});
     check_key(NULL, 0, "");
+    assert_true(digest.counts && digest.key != SIZE_MAX); /* in the sums, so in a group */
+}
+
+/* A hostile report: thousands of samples of one deep stack. Each is a few bytes of the report. */
+static void test_many_samples_of_a_deep_stack(void **state)
+{
+    (void)state;
+    enum { DEEP = 500, SAMPLES = 20000 };
+    static const struct fwr_hang hang = {.thread = 1, .threshold_ns = 1};
+    static struct fw_frame frames[DEEP];
+    void *memory = aligned_alloc(16, (fwr_writer_size() + 15) & ~(size_t)15);
+    struct fwr_writer *w = begin(memory, FWR_KIND_HANG);
+    for (uint32_t i = 0; i < DEEP; i++)
+        frames[i] = (struct fw_frame){.address = 0x1000 + 16ull * i, .kind = FW_FRAME_RETURN};
+    struct fw_stack stack = {.frames = frames,
+                             .capacity = DEEP,
+                             .count = DEEP,
+                             .head = DEEP,
+                             .end = FW_END_ROOT,
+                             .id = 7};
+    fwr_hang(w, &hang);
+    struct fwr_sample s = {.stack = fwr_stack(w, &stack), .count = 1, .weight_ns = 1000};
+    for (unsigned i = 0; i < SAMPLES; i++)
+        fwr_sample(w, &s);
+    finish(w, FWR_RECOVERED, 1000 * SAMPLES);
+    assert_int_equal(report->sample_count, SAMPLES);
+    assert_int_equal(digest.stack_count, 1);
+    assert_int_equal(digest.stacks[0].count, DEEP);
+    assert_int_equal(digest.stacks[0].weight_ns, 1000 * SAMPLES);
+    assert_int_equal(digest.stacks[0].samples, SAMPLES);
+    assert_true(arena.total < sink.size + (1 << 20));
+    report_free(report);
+    arena_reset(&arena);
+    free(memory);
 }
 
 static void test_vetoed_is_in_no_sum(void **state)
@@ -403,11 +437,17 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_code_round_trip), cmocka_unit_test(test_hash_is_of_what_is_meant),
-        cmocka_unit_test(test_heaviest_path),   cmocka_unit_test(test_vetoed_is_in_no_sum),
-        cmocka_unit_test(test_made_up_reports), cmocka_unit_test(test_real_ips),
-        cmocka_unit_test(test_real_metrickit),  cmocka_unit_test(test_watchdog),
-        cmocka_unit_test(test_spindump_tree),   cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_code_round_trip),
+        cmocka_unit_test(test_hash_is_of_what_is_meant),
+        cmocka_unit_test(test_heaviest_path),
+        cmocka_unit_test(test_vetoed_is_in_no_sum),
+        cmocka_unit_test(test_made_up_reports),
+        cmocka_unit_test(test_real_ips),
+        cmocka_unit_test(test_real_metrickit),
+        cmocka_unit_test(test_watchdog),
+        cmocka_unit_test(test_many_samples_of_a_deep_stack),
+        cmocka_unit_test(test_spindump_tree),
+        cmocka_unit_test(test_versions),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }
