@@ -185,11 +185,7 @@ static void take_hang(struct digest_maker *m)
     d->counts = r->hang.present && d->ending != FWR_VETOED;
     if (!d->counts)
         return;
-    for (size_t i = 0; i < r->sample_count; i++)
-        if (r->samples[i].stack < r->thread_count)
-            digest_put_thread(m, r->samples[i].stack,
-                              at_most(r->samples[i].weight_ns, DIGEST_LONGEST_NS),
-                              r->samples[i].count);
+    digest_put_samples(m);
     if (d->stack_count == 0 && r->hang.thread < r->thread_count &&
         r->threads[r->hang.thread].frame_count)
         digest_put_thread(m, r->hang.thread, d->duration_ns, 1);

@@ -173,11 +173,11 @@ static bool add_calls(struct intake_sums *s, const struct intake_report *r)
         struct stack_frame caller = {0};
         if (stack->count)
             caller = intake_row_frame(d, &stack->frames[0]);
-        ok &= put(s, (struct intake_sum){
-                         CALL, .key = {r->project, r->apis[i], stack->row, r->version},
-                         .value = {(int64_t)call->count, (int64_t)call->first_ms,
-                                   (int64_t)call->last_ms, caller.image, (int64_t)caller.offset,
-                                   caller.kind + 2 * caller.space}});
+        ok &= put(s,
+                  (struct intake_sum){CALL, .key = {r->project, r->apis[i], stack->row, r->version},
+                                      .value = {(int64_t)call->count, (int64_t)call->first_ms,
+                                                (int64_t)call->last_ms, caller.image,
+                                                (int64_t)caller.offset, stack_flags(&caller)}});
     }
     return ok;
 }

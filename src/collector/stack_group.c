@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/failure.h"
+#include "collector/brought_names.h"
 #include "collector/grouping.h"
 #include "collector/stack_code.h"
 #include "collector/symbols.h"
@@ -366,6 +367,22 @@ static void put_names(struct grouping *s, const struct stack_frame *frame,
         to[(*count)++] = base;
 }
 
+/* Frames that no map names may have names that the report brought. */
+static fw_error find_brought(struct grouping *s, struct symbols_found *found)
+{
+    fw_error e = FW_OK;
+    for (size_t i = 0; i < s->count && !e; i++) {
+        if (found[i].count || !s->frames[i].named)
+            continue;
+        struct db_conn *conn = NULL;
+        e = borrow(s, &conn);
+        e = e ? e
+              : brought_names_find(conn, s->project, &s->frames[i], s->arena, &found[i], s->why);
+        give_back(s, conn);
+    }
+    return e;
+}
+
 /* All functions of the stack, in the arena. */
 static fw_error name_frames(struct grouping *s, struct group_frame **named, size_t *count)
 {
@@ -387,11 +404,15 @@ static fw_error name_frames(struct grouping *s, struct group_frame **named, size
                                            .space = frame->space,
                                            .kind = frame->kind};
     }
-    fw_error e = symbols_stack(places, s->count, arena, found);
+    if (symbols_stack(places, s->count, arena, found) != FW_OK)
+        return no_memory(s->why);
+    fw_error e = find_brought(s, found);
+    if (e)
+        return e;
     size_t total = 0;
-    for (size_t i = 0; i < s->count && !e; i++)
+    for (size_t i = 0; i < s->count; i++)
         total += found[i].count ? found[i].count : 1;
-    *named = e ? NULL : arena_take_many(arena, total, sizeof **named);
+    *named = arena_take_many(arena, total, sizeof **named);
     if (!*named)
         return no_memory(s->why);
     *count = 0;

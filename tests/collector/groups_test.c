@@ -121,11 +121,11 @@ static void add_reports(struct db_conn *conn, int64_t stack, int64_t group)
 static int64_t add_stack(struct db_conn *conn, const uint64_t places[3])
 {
     const struct stack_frame frames[] = {
-        {2, 0x1000, REPORT_EXACT, REPORT_FROM_LOAD},
-        {1, places[0], REPORT_RETURN, REPORT_FROM_LOAD},
-        {1, places[1], REPORT_RETURN, REPORT_FROM_LOAD},
-        {1, places[2], REPORT_RETURN, REPORT_FROM_LOAD},
-        {2, 0x2000, REPORT_RETURN, REPORT_FROM_LOAD},
+        {2, 0x1000, REPORT_EXACT, REPORT_FROM_LOAD, false},
+        {1, places[0], REPORT_RETURN, REPORT_FROM_LOAD, false},
+        {1, places[1], REPORT_RETURN, REPORT_FROM_LOAD, false},
+        {1, places[2], REPORT_RETURN, REPORT_FROM_LOAD, false},
+        {2, 0x2000, REPORT_RETURN, REPORT_FROM_LOAD, false},
     };
     uint8_t bytes[5 * STACK_CODE_FRAME_MAX];
     size_t size = stack_encode(frames, 5, bytes);
@@ -470,7 +470,7 @@ static void late_names_open_a_resolved_group(void **state)
 {
     (void)state;
     const uint64_t place[3] = {code + 0x1000, code + 0x2000, code + 0x3000};
-    struct stack_frame other = {1, place[0], REPORT_EXACT, REPORT_FROM_LOAD};
+    struct stack_frame other = {1, place[0], REPORT_EXACT, REPORT_FROM_LOAD, false};
     uint8_t bytes[STACK_CODE_FRAME_MAX];
     fill(1);
     debug_file_arrives();

@@ -126,6 +126,38 @@ def test_import(server, key):
     print("imported", len(taken), "of", len(kinds), "files")
 
 
+def test_brought_names(server):
+    """Names that a report has itself name its group, its stacks, and keep it there."""
+    path = DATA + "/kscrash-report-bugsnag.json"
+    if not os.path.exists(path):
+        return print("the test data is not there: no report with names")
+    for slug in "one", "other":
+        assert server.json("POST", "/api/v1/projects", {"slug": slug, "name": slug})[0] == 201
+    with open(path, "rb") as opened:
+        text = opened.read()
+    assert server.post("/api/v1/projects/one/import", text).status == 201
+    nameless = re.sub(rb'"symbol_name":"[^"]*"', b'"symbol_name":""', text)
+    assert nameless != text
+    assert server.post("/api/v1/projects/other/import", nameless).status == 201
+    until_processed(server)
+    (group,) = server.get("/api/v1/projects/one/groups?days=400").json()["items"]
+    assert group["title"] == "-[OverwriteLinkRegisterScenario run]", group
+    assert group["section"] == "app" and group["image"] == "macOSTestApp", group
+    whole = server.get("/api/v1/projects/one/groups/%d" % group["id"]).json()
+    assert whole["heaviest"][0]["function"] == "-[OverwriteLinkRegisterScenario run]", whole
+    (other,) = server.get("/api/v1/projects/other/groups?days=400").json()["items"]
+    assert other["section"] == "unnamed", other  # names are a project's own
+    # Other rules make the key anew, with the same names.
+    rules = "function:-[OverwriteLinkRegisterScenario *] -> wrapper\n"
+    assert server.json("PUT", "/api/v1/projects/one/rules", {"text": rules})[0] == 200
+    for _ in range(600):
+        (group,) = server.get("/api/v1/projects/one/groups?days=400").json()["items"]
+        if group["title"] != "-[OverwriteLinkRegisterScenario run]":
+            break
+        time.sleep(0.1)
+    assert group["title"] == "-[MainWindowController runScenario:] block", group
+
+
 def check_database(server):
     import sqlite3
     db = sqlite3.connect("file:%s/db/main.sqlite?mode=ro" % server.folder, uri=True)
@@ -143,6 +175,7 @@ def main():
         test_other_forms(server, key)
         test_projects(server, key)
         test_import(server, key)
+        test_brought_names(server)
         until_processed(server)
         check_database(server)
 
