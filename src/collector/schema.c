@@ -118,7 +118,7 @@ static const char tables[] =
     /* The first three, and report_recent, hold all by which reports are chosen and summed, so that
      * no row is fetched for that. */
     "CREATE INDEX report_group ON report (group_id, received_ms, id, duration_ns, version, os,"
-    " device, ending);\n"
+    " device, ending, stack);\n"
     "CREATE INDEX report_os ON report (project, os, day, group_id, version, device, duration_ns,"
     " ending);\n"
     "CREATE INDEX report_device ON report (project, device, day, group_id, version, os,"

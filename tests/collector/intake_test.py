@@ -126,6 +126,29 @@ def test_import(server, key):
     print("imported", len(taken), "of", len(kinds), "files")
 
 
+SPINDUMP = ("Date/Time:        2026-11-18 10:00:00.000 +0000\nData Source:      Stackshots\n"
+            "Command:          Shop\nEvent:            hang\nDuration:         %.2fs\n"
+            "Steps:            35 (100ms sampling interval)\n\nProcess:          Shop [1]\n"
+            "Path: /Applications/Shop\n\n"
+            '  Thread 0x1    DispatchQueue "com.apple.main-thread"(1)    35 samples (1-35)\n'
+            "  35  start + 1 (Shop + 16) [0x100000010]\n"
+            "    35  work + %d (Shop + %d) [%#x]\n")
+
+
+def test_heaviest_stack(server):
+    """A group shows the stack with the most time, not the one that came first."""
+    assert server.json("POST", "/api/v1/projects", {"slug": "weights", "name": "w"})[0] == 201
+    for seconds, at in (1.0, 0x100), (9.0, 0x120), (2.5, 0x140):
+        text = SPINDUMP % (seconds, at, 4096 + at, 0x100001000 + at)
+        assert server.post("/api/v1/projects/weights/import", text.encode()).status == 201
+        until_processed(server)
+    (group,) = server.get("/api/v1/projects/weights/groups?days=400").json()["items"]
+    assert group["title"] == "work" and group["reports"] == 3, group
+    whole = server.get("/api/v1/projects/weights/groups/%d" % group["id"]).json()
+    assert whole["heaviest"][0]["offset"] == "0x1120", whole["heaviest"]
+    assert abs(whole["coverage"]["blocked_share"] - 9 / 12.5) < 0.01, whole["coverage"]
+
+
 def test_brought_names(server):
     """Names that a report has itself name its group, its stacks, and keep it there."""
     path = DATA + "/kscrash-report-bugsnag.json"
@@ -164,7 +187,8 @@ def check_database(server):
     assert db.execute("SELECT COUNT(*) FROM inbox WHERE state <> 2").fetchone()[0] == 0
     (count,), = db.execute("SELECT COUNT(*) FROM report WHERE kind >= 100 AND stack IS NULL")
     assert count == 0
-    (duration,), = db.execute("SELECT duration_ns FROM report WHERE kind = 106")
+    (duration,), = db.execute("SELECT duration_ns FROM report WHERE kind = 106"
+                              " AND project = (SELECT id FROM project WHERE slug = 'default')")
     assert duration == 3500000000
 
 
@@ -175,6 +199,7 @@ def main():
         test_other_forms(server, key)
         test_projects(server, key)
         test_import(server, key)
+        test_heaviest_stack(server)
         test_brought_names(server)
         until_processed(server)
         check_database(server)
