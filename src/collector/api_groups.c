@@ -160,20 +160,6 @@ static struct db_rows *query_newest(struct api_view *v, const char *sql, int64_t
                                db_int(NEWEST)));
 }
 
-static void write_terms(struct api_view *v, const char *key, struct db_rows *rows)
-{
-    api_open(&v->out, key, '[');
-    while (api_next(v, rows)) {
-        api_open(&v->out, NULL, '{');
-        api_text(&v->out, "name", db_get_text(rows, 0));
-        api_int(&v->out, "reports", db_get_int(rows, 1));
-        api_int(&v->out, "blocked_ns", db_get_int(rows, 2));
-        api_shut(&v->out, '}');
-    }
-    api_done(v, rows);
-    api_shut(&v->out, ']');
-}
-
 /* The stack by which the newest reports hung longest; `sample` when there is none of them. */
 static int64_t write_heaviest(struct api_view *v, int64_t group, int64_t sample)
 {
@@ -199,12 +185,12 @@ static void write_platforms(struct api_view *v, int64_t group)
         " WHERE g.group_id = $1 AND t.kind = $2 ORDER BY g.blocked_ns DESC, t.id LIMIT 100";
     const struct api_filter *f = &v->filter;
     if (f->os || f->device || *f->version) {
-        write_terms(v, "os", query_newest(v, SHARES_OF_NEWEST("os"), group));
-        write_terms(v, "devices", query_newest(v, SHARES_OF_NEWEST("device"), group));
+        api_shares(v, "os", query_newest(v, SHARES_OF_NEWEST("os"), group));
+        api_shares(v, "devices", query_newest(v, SHARES_OF_NEWEST("device"), group));
         return;
     }
-    write_terms(v, "os", api_query(v, of_group, DB_VALUES(db_int(group), db_int(1))));
-    write_terms(v, "devices", api_query(v, of_group, DB_VALUES(db_int(group), db_int(2))));
+    api_shares(v, "os", api_query(v, of_group, DB_VALUES(db_int(group), db_int(1))));
+    api_shares(v, "devices", api_query(v, of_group, DB_VALUES(db_int(group), db_int(2))));
 }
 
 /* How long hangs took: classes that double, from 250 ms to 64 s and above. */
