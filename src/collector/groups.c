@@ -2,6 +2,7 @@
  * every report with a group_id. */
 #include "collector/groups.h"
 #include "base/failure.h"
+#include "collector/versions.h"
 #include "report/fwr.h"
 
 #define MOVING "SELECT id FROM hang_group WHERE moving <> 0 AND id BETWEEN $1 AND $2"
@@ -97,8 +98,8 @@ static fw_error find_back(struct db_conn *conn, const int64_t range[2], struct b
         int64_t group = db_get_int(rows, 0);
         if (back->count < GROUPS_SETTLE_BATCH &&
             (!back->count || back->groups[back->count - 1] != group) &&
-            stack_group_later(db_get_text(rows, 1), db_get_text(rows, 2), db_get_text(rows, 3),
-                              db_get_text(rows, 4)))
+            version_is_later(db_get_text(rows, 1), db_get_text(rows, 2), db_get_text(rows, 3),
+                             db_get_text(rows, 4)))
             back->groups[back->count++] = group;
     }
     return db_end(rows, why);

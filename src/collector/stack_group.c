@@ -8,7 +8,6 @@
 #include "collector/stack_code.h"
 #include "collector/symbols.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -586,36 +585,4 @@ fw_error stack_group(struct stack_grouper *g, struct db_conn *conn, int64_t proj
         e = group_by_key(&s, &row, at_ms, group);
     arena_reset(&g->arena);
     return e;
-}
-
-/* ---- versions ---- */
-
-/* Runs of digits as numbers of any length, everything else by its bytes. */
-static int compare(const char *a, const char *b)
-{
-    while (*a && *b) {
-        if (!isdigit((unsigned char)*a) || !isdigit((unsigned char)*b)) {
-            if (*a != *b)
-                return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
-            a++;
-            b++;
-            continue;
-        }
-        a += strspn(a, "0");
-        b += strspn(b, "0");
-        size_t x = strspn(a, "0123456789"), y = strspn(b, "0123456789");
-        int order = x != y ? (x < y ? -1 : 1) : memcmp(a, b, x);
-        if (order)
-            return order;
-        a += x;
-        b += y;
-    }
-    return (*a != '\0') - (*b != '\0');
-}
-
-bool stack_group_later(const char *version_a, const char *build_a, const char *version_b,
-                       const char *build_b)
-{
-    int order = compare(version_a, version_b);
-    return order ? order > 0 : compare(build_a, build_b) > 0;
 }

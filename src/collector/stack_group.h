@@ -63,9 +63,4 @@ fw_error stack_group_key(struct stack_grouper *grouper, struct db_conn *conn,
 /* Counts the generation up and holds it: first in a transaction that changes groups of stacks. */
 fw_error stack_group_changed(struct db_conn *conn, struct fw_failure *why);
 
-/* Whether version a comes after b: runs of digits are compared as numbers ("2.10" after "2.9"), and
- * builds when the versions are the same. */
-bool stack_group_later(const char *version_a, const char *build_a, const char *version_b,
-                       const char *build_b);
-
 #endif

@@ -2,7 +2,7 @@
  * real ones of other tools. Also stacks as bytes, and which version is later. */
 #include "collector/digest.h"
 #include "collector/reports.h"
-#include "collector/stack_group.h"
+#include "collector/versions.h"
 #include "report/fwr_write.h"
 
 #include <setjmp.h>
@@ -521,13 +521,13 @@ static void test_spindump_tree(void **state)
 static void test_versions(void **state)
 {
     (void)state;
-    assert_true(stack_group_later("2.10", "", "2.9", ""));
-    assert_false(stack_group_later("2.9", "", "2.10", ""));
-    assert_false(stack_group_later("2.9", "", "2.9", ""));
-    assert_true(stack_group_later("2.9", "1207", "2.9", "900"));
-    assert_true(stack_group_later("2.9.1", "", "2.9", "99999999999999999999999"));
-    assert_true(stack_group_later("2.0", "", "", ""));
-    assert_false(stack_group_later("1.02", "", "1.2", ""));
+    assert_true(version_is_later("2.10", "", "2.9", ""));
+    assert_false(version_is_later("2.9", "", "2.10", ""));
+    assert_false(version_is_later("2.9", "", "2.9", ""));
+    assert_true(version_is_later("2.9", "1207", "2.9", "900"));
+    assert_true(version_is_later("2.9.1", "", "2.9", "99999999999999999999999"));
+    assert_true(version_is_later("2.0", "", "", ""));
+    assert_false(version_is_later("1.02", "", "1.2", ""));
 }
 
 static int tear_down(void **state)
