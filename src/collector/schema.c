@@ -67,8 +67,8 @@ static const char tables[] =
     "CREATE TABLE stack_image (image INTEGER NOT NULL, stack INTEGER NOT NULL,"
     " PRIMARY KEY (image, stack)) {CLUSTERED};\n"
 
-    /* Names that reports brought: brought_names.h. image 0: none. flags: stack_code.h. number: 0 for
-     * the innermost function at the place. name_flags: of report_name. */
+    /* Names that reports brought: brought_names.h. image 0: none. flags: stack_code.h. number: 0
+     * for the innermost function at the place. name_flags: of report_name. */
     "CREATE TABLE brought_name (project INTEGER NOT NULL, image INTEGER NOT NULL,"
     " frame_offset INTEGER NOT NULL, flags INTEGER NOT NULL, number INTEGER NOT NULL,"
     " function TEXT NOT NULL, file TEXT, line INTEGER NOT NULL, name_flags INTEGER NOT NULL,"
