@@ -183,6 +183,18 @@ static void handle_folder(struct push *p, const char *path)
     upload_folder_close(&folder);
 }
 
+/* Begins as a report of ours does; a cut or damaged one is told when it is read as a whole. */
+static bool is_ours(const char *path)
+{
+    char start[FWR_MAGIC_SIZE];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t got = fd >= 0 ? read(fd, start, sizeof start) : -1;
+    if (fd >= 0)
+        close(fd);
+    return got < 0 || /* what cannot be read is complained about later, with the reason */
+           (got == sizeof start && memcmp(start, FWR_MAGIC, sizeof start) == 0);
+}
+
 /* Files are sent together when all paths have been looked at. */
 static void add_file(struct push *p, const char *path, const struct stat *about)
 {
@@ -243,8 +255,12 @@ static void handle_path(struct push *p, const char *path)
             handle_folder(p, path);
         push_find_folder(&p->debug.found, path);
     } else if (S_ISREG(about.st_mode)) {
-        if (!push_find_file(&p->debug.found, path) && !push_import_take(&p->import, path))
+        if (is_ours(path)) {
             add_file(p, path, &about);
+        } else if (!push_find_file(&p->debug.found, path) && !push_import_take(&p->import, path)) {
+            cli_error("%s: neither a report nor a debug file", path);
+            note(p, CLI_FORMAT);
+        }
     } else {
         cli_error("%s: neither a folder nor a file", path);
         note(p, CLI_FORMAT);
