@@ -43,6 +43,7 @@ demo_end() {
 # The collector's address is $url, a token that may do all is in the file `token`.
 demo_start() {
     umask 077
+    : >serve.out
     framewalk serve --data data --listen 127.0.0.1:0 >serve.out 2>serve.err &
     demo_server=$!
     demo_tries=0
@@ -77,7 +78,7 @@ demo_loop() {
     say "4. The debug file, a week later"
     # The C library as well: its names tell what a thread waits for.
     libc=$(ldd loop_demo | sed -n 's|.* => \(/.*/libc\.so\.6\) .*|\1|p')
-    show framewalk push --wait --include-stripped "$demo_root/build/release/examples/loop_demo" ${libc:+"$libc"} --to "$url" --key-file token
+    show framewalk push --wait --include-stripped loop_demo ${libc:+"$libc"} --to "$url" --key-file token
     show framewalk groups --wait 60 --calls --to "$url" --key-file token
     echo "The same groups, renamed by themselves: three hangs, each with the line to look at, and who calls what was watched."
 }
@@ -86,11 +87,15 @@ demo_apple() {
     say "5. Reports of Apple's systems, with their dSYM"
     ln -s "$demo_root/examples/apple/notes" notes
     show framewalk push --wait notes/killed.ips notes/hang.json notes/notes.dSYM --to "$url" --key-file token
-    for real in "$demo_root"/../shared/data/reports/ips-309-*.ips "$demo_root"/../shared/data/reports/mxdiagnosticpayload-real*.json; do
-        [ ! -f "$real" ] || show framewalk push "$real" --to "$url" --key-file token
-    done
+    real=../shared/data/reports
+    if [ -d "$demo_root/$real" ]; then
+        ln -s "$demo_root/$real" real
+        show framewalk push real/ips-309-recoverylogd.ips real/mxdiagnosticpayload-real_report.json --to "$url" --key-file token
+    else
+        echo "(There is no $real: reports of real devices are skipped.)"
+    fi
     show framewalk groups --wait 60 --to "$url" --key-file token
-    echo "A crash report of the watchdog and a hang as MetricKit tells it: one group, for it is one place in the program."
+    echo "A crash report of the watchdog and a hang as MetricKit tells it are one group: it is one place in the program."
 }
 
 demo_page() {
@@ -101,7 +106,6 @@ demo_page() {
         wait "$demo_server"
         demo_server=
     else
-        say "6. The page"
-        echo "./run demo --keep leaves the collector running and tells where its page is."
+        say "The page shows all this and more: ./run demo --keep leaves it running"
     fi
 }

@@ -128,7 +128,7 @@ static void print_group(struct style *style, const struct group_line *line, cons
                         size_t width)
 {
     uint64_t killed = number_of(group, "killed");
-    fprintf(style->to, "  %10s  %6s  ", line->blocked, line->count);
+    fprintf(style->to, "  %10s  %7s  ", line->blocked, line->count);
     style_print(style, STYLE_STRONG, "%s", line->place);
     if (*line->doing || killed) {
         pad(style, line->columns, width);
@@ -152,7 +152,7 @@ void groups_print(struct style *style, const struct groups_command *command, con
         width = line.columns > width && line.columns <= PLACE_SHOWN ? line.columns : width;
     }
     if (count)
-        style_line(style, STYLE_DIM, "  %10s  %6s  where", "blocked", "hangs");
+        style_line(style, STYLE_DIM, "  %10s  %7s  where", "blocked", "reports");
     for (size_t i = 0; i < count; i++) {
         read_group(&line, command, json_array_get(items, i));
         print_group(style, &line, json_array_get(items, i), width);
