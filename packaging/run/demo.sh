@@ -80,7 +80,7 @@ demo_loop() {
     libc=$(ldd loop_demo | sed -n 's|.* => \(/.*/libc\.so\.6\) .*|\1|p')
     show framewalk push --wait --include-stripped loop_demo ${libc:+"$libc"} --to "$url" --key-file token
     show framewalk groups --wait 60 --calls --to "$url" --key-file token
-    echo "The same groups, renamed by themselves: three hangs, each with the line to look at, and who calls what was watched."
+    echo "The same groups, renamed by themselves, each with the line to look at; and who calls what was watched."
 }
 
 demo_apple() {

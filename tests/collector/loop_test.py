@@ -72,6 +72,16 @@ class Loop(unittest.TestCase):
     def sums(self):
         return [(g["id"], g["reports"], g["blocked_ns"]) for g in self.groups()]
 
+    def watch(self, program, spool):
+        """Runs it; on a machine that is short of processors a hang may be taken for something else, hence again."""
+        for _ in range(5):
+            shutil.rmtree(spool, ignore_errors=True)
+            done = subprocess.run([TOOL, "run", "--starved", "--calls", "getaddrinfo,open", "--out", spool, "--json",
+                                   "--", program], check=True, timeout=120, capture_output=True)
+            if len(json.loads(done.stderr)["hangs"]) >= 3:
+                return
+        self.fail("three hangs were not seen in five runs")
+
     def test_1_the_loop(self):
         place = os.path.join(self.folder, "app")
         os.mkdir(place)
@@ -81,8 +91,7 @@ class Loop(unittest.TestCase):
         os.replace(stripped, program)
         debug = shutil.move(debug, os.path.join(self.folder, "loop_demo.debug"))
         spool = os.path.join(self.folder, "reports")
-        subprocess.run([TOOL, "run", "--starved", "--calls", "getaddrinfo,open", "--out", spool, "--quiet",
-                        "--", program], check=True, timeout=120)
+        self.watch(program, spool)
         sent = self.tool("push", "--keep", spool, key="ingest")
         self.assertRegex(sent, r"^\d+ reports sent\n$")
 
