@@ -75,6 +75,13 @@ static void pad(struct style *style, size_t columns, size_t width)
         fprintf(style->to, "%*s", (int)(width - columns), "");
 }
 
+/* What is longer than most sticks out of its column. */
+static void widen(size_t *width, size_t columns)
+{
+    if (columns > *width && columns <= PLACE_SHOWN)
+        *width = columns;
+}
+
 /* The end of a heading. */
 static void print_scope(struct style *style, const struct groups_command *c)
 {
@@ -149,7 +156,7 @@ void groups_print(struct style *style, const struct groups_command *command, con
     print_scope(style, command);
     for (size_t i = 0; i < count; i++) {
         read_group(&line, command, json_array_get(items, i));
-        width = line.columns > width && line.columns <= PLACE_SHOWN ? line.columns : width;
+        widen(&width, line.columns);
     }
     if (count)
         style_line(style, STYLE_DIM, "  %10s  %7s  where", "blocked", "reports");
@@ -203,8 +210,8 @@ void groups_print_calls(struct style *style, const struct groups_command *comman
     struct call_line line;
     for (size_t i = 0; i < count; i++) {
         read_call(&line, command, json_array_get(rows, i));
-        api_width = line.api_columns > api_width ? line.api_columns : api_width;
-        version_width = line.version_columns > version_width ? line.version_columns : version_width;
+        widen(&api_width, line.api_columns);
+        widen(&version_width, line.version_columns);
         refused += !line.allowed;
     }
     fputc('\n', style->to);
