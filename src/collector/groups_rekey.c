@@ -9,6 +9,7 @@
  */
 #include "base/array.h"
 #include "base/failure.h"
+#include "collector/clock.h"
 #include "collector/groups.h"
 
 #include <string.h>
@@ -42,7 +43,8 @@ struct batch {
     struct moving_stack stacks[GROUPS_BATCH];
     struct stack_key keys[GROUPS_BATCH];
     bool readable[GROUPS_BATCH]; /* a stack that nobody can read stays where it is */
-    size_t count;
+    bool quick;                  /* placing them took no half of a turn */
+    size_t count, read;          /* to be placed, and how many rows were there */
     struct target targets[GROUPS_BATCH];
     size_t target_count;
     int64_t stale[GROUPS_BATCH * 2]; /* groups that gave or took */
@@ -66,12 +68,12 @@ static fw_error query(struct batch *b, const struct groups_rekey *r, struct db_r
                         "SELECT " STACK_COLUMNS " stack_image i JOIN stack s ON s.id = i.stack"
                         " LEFT JOIN hang_group h ON h.id = s.group_id"
                         " WHERE i.image = $1 AND i.stack > $2 ORDER BY i.stack LIMIT $3",
-                        DB_VALUES(db_int(r->image), db_int(r->after), db_int(GROUPS_BATCH)));
+                        DB_VALUES(db_int(r->image), db_int(r->after), db_int((int64_t)r->batch)));
     return db_query(b->conn, rows, b->why,
                     "SELECT " STACK_COLUMNS " stack s LEFT JOIN hang_group h ON h.id = s.group_id"
                     " WHERE s.id > $2 AND s.project = $1 AND s.group_id IS NOT NULL"
                     " ORDER BY s.id LIMIT $3",
-                    DB_VALUES(db_int(r->project), db_int(r->after), db_int(GROUPS_BATCH)));
+                    DB_VALUES(db_int(r->project), db_int(r->after), db_int((int64_t)r->batch)));
 }
 
 static fw_error read_stacks(struct batch *b, const struct groups_rekey *r)
@@ -102,6 +104,7 @@ static fw_error read_stacks(struct batch *b, const struct groups_rekey *r)
             .noted = db_get_int(rows, 11) != 0,
         };
     }
+    b->read = b->count;
     e = db_end(rows, b->why);
     return e || memory ? e : no_memory(b->why);
 }
@@ -393,8 +396,12 @@ static fw_error write_stacks(struct batch *b, bool *same)
     if (e || !*same)
         return e;
     e = make_targets(b);
-    for (size_t i = 0; i < b->count && !e; i++)
-        e = place(b, i);
+    int64_t until = clock_ms() + DB_TURN_MS;
+    size_t placed = 0;
+    while (placed < b->count && !e && (placed == 0 || clock_ms() < until))
+        e = place(b, placed++);
+    b->quick = clock_ms() < until - DB_TURN_MS / 2;
+    b->count = placed; /* the others' turn comes with the next batch */
     e = e ? e : mark_stale(b);
     return e ? e : db_commit(b->conn, b->why);
 }
@@ -404,7 +411,7 @@ static fw_error write_batch(struct batch *b, bool *same)
     fw_error e = db_take(b->c->db, DB_WRITE, &b->conn, b->why);
     if (e)
         return e;
-    e = db_begin(b->conn, b->why);
+    e = db_begin_soft(b->conn, b->why); /* the job is done again from its start */
     e = e ? e : write_stacks(b, same);
     db_give(b->c->db, b->conn);
     b->conn = NULL;
@@ -437,8 +444,14 @@ fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
     b->c = c;
     b->grouper = grouper;
     b->why = why;
+    if (!r->batch)
+        r->batch = GROUPS_BATCH;
     fw_error e = run_batch(b, r);
-    *more = b->count == GROUPS_BATCH;
+    *more = b->read == r->batch || b->count < b->read;
+    if (b->count < b->read)
+        r->batch = b->count;
+    else if (b->quick && r->batch * 2 <= GROUPS_BATCH)
+        r->batch *= 2;
     if (!e && b->count) {
         r->after = b->stacks[b->count - 1].row.id;
         r->examined += b->count;
