@@ -324,6 +324,13 @@ fw_error db_begin_soft(struct db_conn *conn, struct fw_failure *why)
     return begin(conn, true, why);
 }
 
+fw_error db_use_indexes(struct db_conn *conn, struct fw_failure *why)
+{
+    fw_error error = check(conn, NULL, 0, why);
+    return error || !conn->db->driver->use_indexes ? error
+                                                   : conn->db->driver->use_indexes(conn, why);
+}
+
 fw_error db_commit(struct db_conn *conn, struct fw_failure *why)
 {
     fw_error error = check(conn, NULL, 0, why);

@@ -60,6 +60,10 @@ fw_error db_begin(struct db_conn *conn, struct fw_failure *why);
  * machine or the database's server fails, commits since the last one of db_begin may be lost, the
  * last ones first. It waits for no disk. */
 fw_error db_begin_soft(struct db_conn *conn, struct fw_failure *why);
+/* Until the end of this transaction a few rows of large tables are looked for: indexes are used
+ * whatever the database believes. PostgreSQL reads whole tables, over and over, when they grew
+ * since it last counted them. */
+fw_error db_use_indexes(struct db_conn *conn, struct fw_failure *why);
 /* Durable when FW_OK. */
 fw_error db_commit(struct db_conn *conn, struct fw_failure *why);
 void db_rollback(struct db_conn *conn);

@@ -47,6 +47,7 @@ struct db_driver {
     bool (*alive)(struct db_conn *conn);
     /* soft: db_begin_soft. */
     fw_error (*begin)(struct db_conn *conn, bool soft, struct fw_failure *why);
+    fw_error (*use_indexes)(struct db_conn *conn, struct fw_failure *why); /* NULL: it does */
     fw_error (*commit)(struct db_conn *conn, struct fw_failure *why);
     void (*rollback)(struct db_conn *conn);
     /* In a transaction: until its end no other server changes the schema, and statements may take

@@ -426,6 +426,19 @@ static fw_error begin(struct db_conn *conn, bool soft, struct fw_failure *why)
                           : send(mine(conn), "SET LOCAL synchronous_commit = off", DB_NONE, why);
 }
 
+static fw_error use_indexes(struct db_conn *conn, struct fw_failure *why)
+{
+    static const char *const settings[] = {
+        "SET LOCAL enable_seqscan = off",
+        "SET LOCAL enable_hashjoin = off",
+        "SET LOCAL enable_mergejoin = off",
+    };
+    fw_error error = FW_OK;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings && !error; i++)
+        error = run(conn, why, NULL, settings[i], DB_NONE);
+    return error;
+}
+
 static fw_error commit(struct db_conn *conn, struct fw_failure *why)
 {
     fw_error error = send(mine(conn), "COMMIT", DB_NONE, why);
@@ -622,6 +635,7 @@ const struct db_driver db_postgres = {
     .close = close_it,
     .alive = alive,
     .begin = begin,
+    .use_indexes = use_indexes,
     .commit = commit,
     .rollback = rollback,
     .lock_schema = lock_schema,

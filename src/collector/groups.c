@@ -134,6 +134,7 @@ static fw_error settle_batch(struct collector *c, size_t *limit, size_t *count,
     int64_t since = clock_ms();
     e = db_begin_soft(conn, why); /* `moving` tells what is to be done again */
     e = e ? e : stack_group_changed(conn, why);
+    e = e ? e : db_use_indexes(conn, why);
     e = e ? e : settle(conn, *limit, count, why);
     e = e ? e : db_commit(conn, why);
     int64_t took = clock_ms() - since;

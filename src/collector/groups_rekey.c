@@ -139,24 +139,31 @@ static void list_targets(struct batch *b)
     }
 }
 
-/* Reads the groups of KEYS keys at once: over a network each answer is waited for. */
+/* Reads the groups of KEYS keys at once: over a network each answer is waited for. No IN and no
+ * join, for which PostgreSQL reads all groups of the project while it believes that there are few.
+ */
+#define OF_KEY(column)                                                                             \
+    "(SELECT h." column " FROM hang_group h WHERE h.project = $1 AND h.key = k.key)"
 static fw_error find_some(struct batch *b, const struct db_value values[1 + KEYS])
 {
     struct db_rows *rows;
     fw_error e = db_query(b->conn, &rows, b->why,
-                          "SELECT id, key, status, merged_into, moving FROM hang_group"
-                          " WHERE project = $1 AND key IN ($2, $3, $4, $5, $6, $7, $8, $9, $10,"
-                          " $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,"
-                          " $25, $26, $27, $28, $29, $30, $31, $32, $33)",
+                          "WITH k (key) AS (VALUES "
+                          "($2), ($3), ($4), ($5), ($6), ($7), ($8), ($9), ($10), "
+                          "($11), ($12), ($13), ($14), ($15), ($16), ($17), ($18), "
+                          "($19), ($20), ($21), ($22), ($23), ($24), ($25), ($26), "
+                          "($27), ($28), ($29), ($30), ($31), ($32), ($33))"
+                          " SELECT k.key, " OF_KEY("id") ", " OF_KEY("status") ", " OF_KEY(
+                              "merged_into") ", " OF_KEY("moving") " FROM k",
                           values, 1 + KEYS);
     if (e)
         return e;
     while (db_next(rows)) {
-        struct span key = db_get_bytes(rows, 1);
+        struct span key = db_get_bytes(rows, 0);
         struct target *t = key.size == 16 ? known(b, values[0].integer, key.data) : NULL;
-        if (!t)
+        if (!t || db_is_null(rows, 1))
             continue;
-        t->id = db_get_int(rows, 0);
+        t->id = db_get_int(rows, 1);
         t->status = db_get_int(rows, 2);
         t->into = t->status == GROUP_MERGED ? db_get_int(rows, 3) : 0;
         t->moving = db_get_int(rows, 4);
@@ -371,6 +378,7 @@ static fw_error read_batch(struct batch *b, const struct groups_rekey *r)
     if (e)
         return e;
     e = db_begin(b->conn, b->why); /* generation and stacks are of one moment */
+    e = e ? e : db_use_indexes(b->conn, b->why);
     e = e ? e : stack_grouper_look(b->grouper, b->conn, b->why);
     e = e ? e : read_stacks(b, r);
     db_give(b->c->db, b->conn);
@@ -395,7 +403,8 @@ static fw_error write_stacks(struct batch *b, bool *same)
     fw_error e = stack_grouper_claim(b->grouper, b->conn, same, b->why);
     if (e || !*same)
         return e;
-    e = make_targets(b);
+    e = db_use_indexes(b->conn, b->why);
+    e = e ? e : make_targets(b);
     int64_t until = clock_ms() + DB_TURN_MS;
     size_t placed = 0;
     while (placed < b->count && !e && (placed == 0 || clock_ms() < until))
