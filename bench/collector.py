@@ -39,7 +39,7 @@ RATE = 210  # offered, reports a second: a little more than what is asked
 MINUTES = float(os.environ.get("FW_BENCH_MINUTES", "1"))
 REPORTS = int(os.environ.get("FW_BENCH_REPORTS", "300000"))
 STACKS = int(os.environ.get("FW_BENCH_STACKS", "100000"))
-GROUPS = max(1, REPORTS // 100)
+GROUPS = max(500, REPORTS // 100)
 
 
 def line(name, ours, unit, peer="-", theirs=None, ratio=None, remark=""):
@@ -54,6 +54,14 @@ def most(name, ours, unit, limit, remark=""):
 
 def load():
     return "load %.1f" % os.getloadavg()[0]
+
+
+def database_cpu(server):
+    """Processor seconds of PostgreSQL so far, without connections that are still open."""
+    with open(os.path.join(server.data, "postmaster.pid"), encoding="ascii") as lines:
+        pid = int(lines.readline())
+    fields = open("/proc/%d/stat" % pid, encoding="ascii").read().rsplit(")", 1)[1].split()
+    return sum(int(f) for f in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 def die_with_parent():
@@ -139,7 +147,7 @@ class Bench:
         self.folder = os.environ.get("FW_BENCH_FOLDER") or os.path.join(build, "bench", "collector-data")
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
-        self.postgres = None
+        self.postgres, self.failed = None, False
 
     def wanted(self, suffix, *names):
         """Whether one of these is asked for; `suffix` (".postgres") is part of the name."""
@@ -264,15 +272,17 @@ class Bench:
 
     def during_job(self, suffix, server):
         """Reports come in while all stacks get their keys anew."""
-        stacks, before, seconds = 0, load(), 30
+        before, seconds = load(), 30
         sender = server.send(seconds * 100, 100, 32, seed=3)
         time.sleep(2)
-        server.ask("PUT", "/api/v1/projects/default/rules", {"text": "function:bench_nothing -app\n"})
-        result = result_of(sender, 1200)
+        try:
+            server.ask("PUT", "/api/v1/projects/default/rules", {"text": "image:lib0* -> wrapper\n"})
+            result = result_of(sender, 1200)
+        finally:
+            sender.kill()
         most("collector.accept.p99.job" + suffix, result["p99"], "ms", 50,
              "100 reports/s while all stacks of the filled database are keyed anew; longest %.1f ms; %s" %
              (result["max"], before))
-        return stacks
 
     # ---- names ----
 
@@ -287,6 +297,7 @@ class Bench:
         environment.pop("FW_POSTGRES_URL", None)
         if self.postgres:
             environment["FW_POSTGRES_URL"] = self.postgres.url()
+        database = database_cpu(self.postgres) if self.postgres else 0
         done = subprocess.run([program], capture_output=True, text=True, env=environment, timeout=3600,
                               check=False)
         found = re.search(r"named in ([\d.]+) s \(processor ([\d.]+) s\)", done.stdout + done.stderr)
@@ -294,7 +305,9 @@ class Bench:
             line("collector.late" + suffix, "failed", "s", remark=(done.stdout + done.stderr)[-200:].replace("\n", " "))
             return
         most("collector.late" + suffix, float(found.group(1)), "s", 60,
-             "%d stacks; processor %s s of the server; %s" % (STACKS, found.group(2), before))
+             "%d stacks; processor %s s of the server%s; %s" %
+             (STACKS, found.group(2), ", %.1f s of PostgreSQL (filling included)" %
+              (database_cpu(self.postgres) - database) if self.postgres else "", before))
 
     def frames(self):
         if not self.wanted("", "collector.frames"):
@@ -327,22 +340,29 @@ class Bench:
         finally:
             kind.__exit__(None, None, None)
 
+    def each(self, suffix, part, *arguments):
+        """One that fails does not take the others with it."""
+        try:
+            part(*arguments)
+        except Exception as error:  # pylint: disable=broad-except
+            line("collector.%s%s" % (part.__name__, suffix), "failed", "-", remark=str(error).replace("\n", " ")[:300])
+            self.failed = True
+
     def run(self):
-        self.frames()
-        self.ingest("")
-        self.views("")
-        self.late("")
+        self.each("", self.frames)
+        for part in (self.ingest, self.views, self.late):
+            self.each("", part, "")
         try:
             with contextlib.ExitStack() as stack:
                 self.postgres = stack.enter_context(postgres.Server(settings=("shared_buffers=256MB",
                                                                               "max_wal_size=2GB")))
-                self.ingest(".postgres")
-                self.views(".postgres")
-                self.late(".postgres")
-                self.s3()
+                for part in (self.ingest, self.views, self.late):
+                    self.each(".postgres", part, ".postgres")
+                self.each(".postgres.s3", self.s3)
         except postgres.Missing as missing:
             line("collector.ingest.postgres", "skip", "reports/s", remark=str(missing))
         shutil.rmtree(self.folder, ignore_errors=True)
+        return 1 if self.failed else 0
 
 
 def main():
@@ -351,7 +371,7 @@ def main():
     print("# %s, %d processors, kernel %s, load %s" %
           (time.strftime("%Y-%m-%d %H:%M"), os.cpu_count(), os.uname().release,
            " ".join("%.1f" % l for l in os.getloadavg())), flush=True)
-    Bench(os.path.abspath(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "collector").run()
+    sys.exit(Bench(os.path.abspath(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "collector").run())
 
 
 main()
