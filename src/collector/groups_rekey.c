@@ -57,22 +57,24 @@ static fw_error no_memory(struct fw_failure *why)
     return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
 }
 
-#define STACK_COLUMNS                                                                              \
-    "s.id, s.project, s.main_image, s.frames, s.group_id, s.last_ms, s.rules, s.pinned, s.named,"  \
-    " h.sample_stack, h.status, CASE WHEN h.note <> '' THEN 1 ELSE 0 END FROM"
+/* The inner SELECT chooses: PostgreSQL might read all that follow before it takes the first ones.
+ */
+#define STACKS(chosen)                                                                             \
+    "SELECT s.id, s.project, s.main_image, s.frames, s.group_id, s.last_ms, s.rules, s.pinned,"    \
+    " s.named, h.sample_stack, h.status, CASE WHEN h.note <> '' THEN 1 ELSE 0 END FROM"            \
+    " (" chosen " LIMIT $3) i JOIN stack s ON s.id = i.stack"                                      \
+    " LEFT JOIN hang_group h ON h.id = s.group_id ORDER BY i.stack"
 
 static fw_error query(struct batch *b, const struct groups_rekey *r, struct db_rows **rows)
 {
     if (r->image)
         return db_query(b->conn, rows, b->why,
-                        "SELECT " STACK_COLUMNS " stack_image i JOIN stack s ON s.id = i.stack"
-                        " LEFT JOIN hang_group h ON h.id = s.group_id"
-                        " WHERE i.image = $1 AND i.stack > $2 ORDER BY i.stack LIMIT $3",
+                        STACKS("SELECT stack FROM stack_image"
+                               " WHERE image = $1 AND stack > $2 ORDER BY stack"),
                         DB_VALUES(db_int(r->image), db_int(r->after), db_int((int64_t)r->batch)));
     return db_query(b->conn, rows, b->why,
-                    "SELECT " STACK_COLUMNS " stack s LEFT JOIN hang_group h ON h.id = s.group_id"
-                    " WHERE s.id > $2 AND s.project = $1 AND s.group_id IS NOT NULL"
-                    " ORDER BY s.id LIMIT $3",
+                    STACKS("SELECT id AS stack FROM stack"
+                           " WHERE project = $1 AND id > $2 AND group_id IS NOT NULL ORDER BY id"),
                     DB_VALUES(db_int(r->project), db_int(r->after), db_int((int64_t)r->batch)));
 }
 
@@ -406,8 +408,9 @@ static fw_error write_stacks(struct batch *b, bool *same)
     e = db_use_indexes(b->conn, b->why);
     e = e ? e : make_targets(b);
     int64_t until = clock_ms() + DB_TURN_MS;
+    bool many = db_is_postgres(b->c->db); /* connections that write: nobody waits for this one */
     size_t placed = 0;
-    while (placed < b->count && !e && (placed == 0 || clock_ms() < until))
+    while (placed < b->count && !e && (placed == 0 || many || clock_ms() < until))
         e = place(b, placed++);
     b->quick = clock_ms() < until - DB_TURN_MS / 2;
     b->count = placed; /* the others' turn comes with the next batch */
