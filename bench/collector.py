@@ -151,7 +151,7 @@ class Bench:
 
     def wanted(self, suffix, *names):
         """Whether one of these is asked for; `suffix` (".postgres") is part of the name."""
-        return any((n + suffix).startswith(self.only) or self.only.startswith(n + suffix) for n in names)
+        return any((n + suffix).startswith(self.only) or self.only == n for n in names)
 
     def program(self, name):
         return os.path.join(self.build, "bench", "bench_collector_" + name)
@@ -182,12 +182,12 @@ class Bench:
             line("collector.cost" + suffix, cpu / count, "ms", remark="processor time a report, the server's alone")
             line("collector.cost.written" + suffix, written * 1e3 / count, "KB",
                  remark="a report, by the server to the disk, PostgreSQL's and S3's not included")
-            self.wait_for_packs(server)
-            self.sizes(suffix, server, count)
+            self.wait_for_packs(suffix, server)
             if not store:
+                self.sizes(suffix, server, count)
                 self.most_ingest(suffix, server)
 
-    def wait_for_packs(self, server):
+    def wait_for_packs(self, suffix, server):
         """Bodies are packed a minute after they came at the latest."""
         until = time.monotonic() + 120
         while time.monotonic() < until:
@@ -196,7 +196,7 @@ class Bench:
                 left = database.execute("SELECT COUNT(*) FROM inbox").fetchone()[0]
                 database.close()
             else:
-                left = int(self.postgres.run_sql("SELECT COUNT(*) FROM inbox", "ingest.postgres"))
+                left = int(self.postgres.run_sql("SELECT COUNT(*) FROM inbox", "ingest" + suffix))
             if not left:
                 return
             time.sleep(2)
