@@ -1,40 +1,11 @@
-#!/usr/bin/env python3
-"""How long each call of the collector's page takes, on a database that collector_fill made.
-
-    collector_api.py SERVER FOLDER [--database URL] [--rounds N]
-
-Prints for each call: median and 95th percentile in milliseconds, the server's own processor time
-(PostgreSQL's is not in it), and the size of the answer; last
-the worst 95th percentile as the figure collector.api.p95. The parameters change from round to round
-so that no cache of ours answers.
+"""The calls of the collector's page, asked one after the other: for collector.py. The parameters
+change from round to round so that no cache of ours answers.
 """
-import argparse
 import http.client
 import json
 import os
-import re
-import subprocess
 import time
 import urllib.parse
-
-
-def start(arguments):
-    command = [arguments.server, "--data", arguments.folder, "--listen", "127.0.0.1:0",
-               "--requests-per-minute", "0"]
-    if arguments.database:
-        command += ["--database", arguments.database]
-    made = subprocess.run(command[:1] + ["--new-token"] + command[1:], capture_output=True,
-                          text=True)
-    token = re.search(r"fwt_\S+", made.stdout).group(0)
-    begin = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    port = None
-    for line in process.stdout:
-        found = re.search(r"Listening on .*?:(\d+)/", line)
-        port = int(found.group(1)) if found else port
-        if line.startswith("Ready"):
-            break
-    return process, port, token, time.monotonic() - begin
 
 
 def cpu_ms(pid):
@@ -94,36 +65,12 @@ def calls_of(client):
     }
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("server")
-    parser.add_argument("folder")
-    parser.add_argument("--database")
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--label", default="")
-    arguments = parser.parse_args()
-    process, port, token, started = start(arguments)
-    try:
-        client = Client(port, token)
-        print("start\t%.0f ms" % (started * 1000))
-        worst = 0
-        for name, path in calls_of(client).items():
-            times, size, before = [], 0, cpu_ms(process.pid)
-            for i in range(arguments.rounds):
-                body, took = client.get(path(i))
-                times.append(took * 1000)
-                size = max(size, len(body))
-            cpu = (cpu_ms(process.pid) - before) / arguments.rounds
-            times.sort()
-            p95 = times[int(len(times) * 0.95)]
-            worst = max(worst, p95)
-            print("%-34s p50 %7.1f ms  p95 %7.1f ms  cpu %6.1f ms  %8d bytes" %
-                  (name, times[len(times) // 2], p95, cpu, size), flush=True)
-        print("collector.api.p95%s\t%.1f\tms" % (arguments.label, worst))
-    finally:
-        process.terminate()
-        process.wait()
-
-
-if __name__ == "__main__":
-    main()
+def measure(client, pid, path, rounds):
+    """Median and 95th percentile in milliseconds, the server's own processor time, the largest answer."""
+    times, size, before = [], 0, cpu_ms(pid)
+    for i in range(rounds):
+        body, took = client.get(path(i))
+        times.append(took * 1000)
+        size = max(size, len(body))
+    times.sort()
+    return times[rounds // 2], times[int(rounds * 0.95)], (cpu_ms(pid) - before) / rounds, size

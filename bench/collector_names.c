@@ -1,11 +1,11 @@
 /*
  * Names out of the symbol store: `collector_names MAP [lookup|again|frames]`.
  *
- *     lookup   nanoseconds for the functions at one of 200,000 places all over the map, texts of
- *              names made before
+ *     lookup   nanoseconds for the functions at one of 200,000 places all over the map (or all of
+ *              them when it has fewer rows); what is remembered of places is too small for them
  *     again    the same for 1,000 places that are asked again and again, as of hot stacks
- *     frames   frames a second of whole reports: 20 threads of 30 frames in 10 KB, places drawn
- *              from 2,000 of the map, reading the report and finding the names
+ *     frames   frames a second of the stacks of reports: 20 threads of 30 frames, places drawn
+ *              from 2,000 of the map. Neither reading the report nor taking the image is in it
  */
 #include "bench.h"
 

@@ -15,6 +15,16 @@ run_bench() {
     # shellcheck disable=SC2086 # lists of words
     need_packages $packages_build $packages_tool $packages_bench
     case ${1:-} in
+    collector*)
+        # shellcheck disable=SC2086
+        need_packages $packages_test
+        build bench
+        s3_server
+        python3 bench/collector.py build/bench "$1"
+        return
+        ;;
+    esac
+    case ${1:-} in
     symbols* | convert* | lookup* | cli* | demangle*)
         # shellcheck disable=SC2086
         need_packages $packages_symbols
@@ -22,6 +32,17 @@ run_bench() {
     esac
     build bench
     sh bench/run.sh build/bench "${1:-}"
+}
+
+# An S3 server that is not ours, when the Go proxy can be reached; else the tests' stand-in is used, and said.
+s3_server() {
+    command -v versitygw >/dev/null 2>&1 && return
+    FW_VERSITYGW=$PWD/build/go/bin/versitygw
+    if [ ! -x "$FW_VERSITYGW" ] && command -v go >/dev/null 2>&1; then
+        GOBIN=${FW_VERSITYGW%/*} timeout 300 go install github.com/versity/versitygw/cmd/versitygw@latest \
+            >build/go.log 2>&1 || true
+    fi
+    if [ -x "$FW_VERSITYGW" ]; then export FW_VERSITYGW; else unset FW_VERSITYGW; fi
 }
 
 # ./run exactness [INPUT...]: our answers beside llvm-symbolizer's.

@@ -43,7 +43,8 @@ static void pool_destroy(struct db *db, struct db_pool *pool)
 }
 
 /* Waits in the queue; the pool is locked. FW_OK: served, `conn` NULL when it is to be opened. */
-static fw_error pool_wait(struct db_pool *pool, struct db_conn **conn, struct fw_failure *why)
+static fw_error pool_wait(struct db_pool *pool, bool first, struct db_conn **conn,
+                          struct fw_failure *why)
 {
     struct db_waiter me = {.conn = NULL};
     pthread_condattr_t monotonic;
@@ -51,8 +52,11 @@ static fw_error pool_wait(struct db_pool *pool, struct db_conn **conn, struct fw
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&me.served, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    *pool->last_one = &me;
-    pool->last_one = &me.next;
+    struct db_waiter **place = first ? &pool->waiters : pool->last_one;
+    me.next = *place;
+    *place = &me;
+    if (!me.next)
+        pool->last_one = &me.next;
 
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -101,7 +105,8 @@ static void pool_closed_one(struct db_pool *pool)
     pthread_mutex_unlock(&pool->mutex);
 }
 
-fw_error db_take(struct db *db, enum db_use use, struct db_conn **conn, struct fw_failure *why)
+static fw_error take(struct db *db, enum db_use use, bool first, struct db_conn **conn,
+                     struct fw_failure *why)
 {
     struct db_pool *pool = &db->pools[use];
     fw_error error = FW_OK;
@@ -113,7 +118,7 @@ fw_error db_take(struct db *db, enum db_use use, struct db_conn **conn, struct f
     } else if (pool->open < pool->limit) {
         pool->open++;
     } else {
-        error = pool_wait(pool, conn, why);
+        error = pool_wait(pool, first, conn, why);
     }
     pthread_mutex_unlock(&pool->mutex);
     if (error)
@@ -135,6 +140,16 @@ fw_error db_take(struct db *db, enum db_use use, struct db_conn **conn, struct f
     (*conn)->use = use;
     (*conn)->rows.conn = *conn;
     return FW_OK;
+}
+
+fw_error db_take(struct db *db, enum db_use use, struct db_conn **conn, struct fw_failure *why)
+{
+    return take(db, use, false, conn, why);
+}
+
+fw_error db_take_first(struct db *db, struct db_conn **conn, struct fw_failure *why)
+{
+    return take(db, DB_WRITE, true, conn, why);
 }
 
 void db_give(struct db *db, struct db_conn *conn)
@@ -199,6 +214,8 @@ fw_error db_open(const char *url, struct db **db, struct fw_failure *why)
     fw_error error = open_pools(url, db, why);
     if (!error)
         error = db_migrate(*db, schema_migrations, schema_version, why);
+    if (!error && (*db)->driver->start)
+        error = (*db)->driver->start(*db, why);
     if (error) {
         db_close(*db);
         *db = NULL;
@@ -224,6 +241,8 @@ void db_close(struct db *db)
 {
     if (!db)
         return;
+    if (db->driver->stop)
+        db->driver->stop(db);
     pool_destroy(db, &db->pools[DB_READ]);
     pool_destroy(db, &db->pools[DB_WRITE]);
     free(db->where);
@@ -309,16 +328,33 @@ static fw_error check(const struct db_conn *conn, const struct db_value *values,
     return FW_OK;
 }
 
-fw_error db_begin(struct db_conn *conn, struct fw_failure *why)
+static fw_error begin(struct db_conn *conn, bool soft, struct fw_failure *why)
 {
     fw_error error = check(conn, NULL, 0, why);
     if (!error && conn->in_transaction)
         error = failure_say(why, FW_ERR_ARGUMENT, 0, "database: a transaction is open already");
     if (!error)
-        error = conn->db->driver->begin(conn, why);
+        error = conn->db->driver->begin(conn, soft, why);
     if (!error)
         conn->in_transaction = true;
     return error;
+}
+
+fw_error db_begin(struct db_conn *conn, struct fw_failure *why)
+{
+    return begin(conn, false, why);
+}
+
+fw_error db_begin_soft(struct db_conn *conn, struct fw_failure *why)
+{
+    return begin(conn, true, why);
+}
+
+fw_error db_use_indexes(struct db_conn *conn, struct fw_failure *why)
+{
+    fw_error error = check(conn, NULL, 0, why);
+    return error || !conn->db->driver->use_indexes ? error
+                                                   : conn->db->driver->use_indexes(conn, why);
 }
 
 fw_error db_commit(struct db_conn *conn, struct fw_failure *why)

@@ -20,7 +20,9 @@
  *
  * A connection that waits for its turn waits 15 s, a statement for another's lock 10 s, and takes
  * 60 s at most: then FW_ERR_TIMEOUT. A thread takes one connection at a time: with two it may wait
- * for itself.
+ * for itself. Turns come in the order of asking, but for db_take_first: what people and programs
+ * wait for goes before what goes on behind their backs. Whoever writes in the background holds the
+ * connection for DB_TURN_MS or so, and then lets others have their turn.
  *
  * A lost server: the call that notices returns FW_ERR_VANISHED and the connection is of no more
  * use; it is opened anew at the next db_take. Of a db_commit: it may or may not have happened.
@@ -48,12 +50,23 @@ fw_error db_open_as_it_is(const char *url, struct db **db, uint64_t *version,
 void db_close(struct db *db); /* NULL is fine */
 bool db_is_postgres(const struct db *db);
 
+enum { DB_TURN_MS = 25 };
 enum db_use { DB_READ, DB_WRITE };
 fw_error db_take(struct db *db, enum db_use use, struct db_conn **conn, struct fw_failure *why);
+/* A DB_WRITE connection, before all others that wait. */
+fw_error db_take_first(struct db *db, struct db_conn **conn, struct fw_failure *why);
 /* Rolls back what was begun and not committed. NULL is fine. */
 void db_give(struct db *db, struct db_conn *conn);
 
 fw_error db_begin(struct db_conn *conn, struct fw_failure *why);
+/* The same for what can be done again: its commit is kept when this process is killed, but when the
+ * machine or the database's server fails, commits since the last one of db_begin may be lost, the
+ * last ones first. It waits for no disk. */
+fw_error db_begin_soft(struct db_conn *conn, struct fw_failure *why);
+/* Until the end of this transaction a few rows of large tables are looked for: indexes are used
+ * whatever the database believes. PostgreSQL reads whole tables, over and over, when they grew
+ * since it last counted them. */
+fw_error db_use_indexes(struct db_conn *conn, struct fw_failure *why);
 /* Durable when FW_OK. */
 fw_error db_commit(struct db_conn *conn, struct fw_failure *why);
 void db_rollback(struct db_conn *conn);

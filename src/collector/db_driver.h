@@ -40,9 +40,14 @@ struct db_driver {
 
     fw_error (*open)(struct db *db, enum db_use use, struct db_conn **conn, struct fw_failure *why);
     void (*close)(struct db_conn *conn);
+    /* What goes on in a thread while the database is open; both may be NULL. */
+    fw_error (*start)(struct db *db, struct fw_failure *why);
+    void (*stop)(struct db *db);
     /* Asked of one that was idle. */
     bool (*alive)(struct db_conn *conn);
-    fw_error (*begin)(struct db_conn *conn, struct fw_failure *why);
+    /* soft: db_begin_soft. */
+    fw_error (*begin)(struct db_conn *conn, bool soft, struct fw_failure *why);
+    fw_error (*use_indexes)(struct db_conn *conn, struct fw_failure *why); /* NULL: it does */
     fw_error (*commit)(struct db_conn *conn, struct fw_failure *why);
     void (*rollback)(struct db_conn *conn);
     /* In a transaction: until its end no other server changes the schema, and statements may take
@@ -71,10 +76,12 @@ struct db_pool { /* connections of one use; its mutex protects all of it */
     struct db_waiter *waiters, **last_one; /* who came first is served first */
 };
 
+struct db_checkpoints;
 struct db {
     const struct db_driver *driver;
-    char *where;             /* SQLite: the path; PostgreSQL: the URL */
-    struct db_pool pools[2]; /* by enum db_use: readers never keep writers waiting */
+    char *where;                        /* SQLite: the path; PostgreSQL: the URL */
+    struct db_pool pools[2];            /* by enum db_use: readers never keep writers waiting */
+    struct db_checkpoints *checkpoints; /* SQLite */
 };
 
 /* Brings the schema to `count` migrations, in one transaction; two servers may do so at once. */

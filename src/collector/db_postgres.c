@@ -416,11 +416,27 @@ static bool next(struct db_conn *conn)
 /* ---- transactions ---- */
 
 /* Readers see one moment, as in SQLite. */
-static fw_error begin(struct db_conn *conn, struct fw_failure *why)
+static fw_error begin(struct db_conn *conn, bool soft, struct fw_failure *why)
 {
-    return send(mine(conn),
-                conn->use == DB_WRITE ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-                DB_NONE, why);
+    fw_error error =
+        send(mine(conn),
+             conn->use == DB_WRITE ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+             DB_NONE, why);
+    return error || !soft ? error
+                          : send(mine(conn), "SET LOCAL synchronous_commit = off", DB_NONE, why);
+}
+
+static fw_error use_indexes(struct db_conn *conn, struct fw_failure *why)
+{
+    static const char *const settings[] = {
+        "SET LOCAL enable_seqscan = off",
+        "SET LOCAL enable_hashjoin = off",
+        "SET LOCAL enable_mergejoin = off",
+    };
+    fw_error error = FW_OK;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings && !error; i++)
+        error = run(conn, why, NULL, settings[i], DB_NONE);
+    return error;
 }
 
 static fw_error commit(struct db_conn *conn, struct fw_failure *why)
@@ -527,7 +543,8 @@ static void say_nothing(void *context, const PGresult *result)
     (void)context, (void)result;
 }
 
-/* The URL's settings with ours, which it may override, behind them. */
+/* The URL's settings with ours, which it may override, behind them. To compile a query takes longer
+ * than to run it: all of ours are short. */
 static PGconn *connect_to(const char *url, enum db_use use, char **message)
 {
     char options[512];
@@ -538,11 +555,12 @@ static PGconn *connect_to(const char *url, enum db_use use, char **message)
             theirs = o->val;
     if (!given)
         return NULL;
-    int length = snprintf(options, sizeof options,
-                          "-c statement_timeout=%d -c lock_timeout=%d "
-                          "-c idle_in_transaction_session_timeout=120000 "
-                          "-c client_min_messages=error -c default_transaction_read_only=%s %s",
-                          DB_STATEMENT_MS, DB_BUSY_MS, use == DB_READ ? "on" : "off", theirs);
+    int length =
+        snprintf(options, sizeof options,
+                 "-c statement_timeout=%d -c lock_timeout=%d "
+                 "-c idle_in_transaction_session_timeout=120000 "
+                 "-c client_min_messages=error -c jit=off -c default_transaction_read_only=%s %s",
+                 DB_STATEMENT_MS, DB_BUSY_MS, use == DB_READ ? "on" : "off", theirs);
     if (length >= (int)sizeof options) {
         PQconninfoFree(given);
         return NULL;
@@ -617,6 +635,7 @@ const struct db_driver db_postgres = {
     .close = close_it,
     .alive = alive,
     .begin = begin,
+    .use_indexes = use_indexes,
     .commit = commit,
     .rollback = rollback,
     .lock_schema = lock_schema,

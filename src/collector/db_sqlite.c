@@ -1,14 +1,16 @@
 /*
  * The driver of SQLite (https://www.sqlite.org/c3ref/): one file, one connection that writes.
  *
- * Invariant: a commit returned is on the disk (WAL, synchronous=FULL). Readers see the last commit
- * before their statement, or before their transaction, and never wait for the writer. Other
- * processes may have the same file open; they are waited for, DB_BUSY_MS at most.
+ * Invariant: a commit returned is on the disk (WAL, synchronous=FULL), unless its transaction was a
+ * soft one (synchronous=NORMAL: the WAL is written, and flushed with a later commit). Readers see
+ * the last commit before their statement, or before their transaction, and never wait for the
+ * writer. Other processes may have the same file open; they are waited for, DB_BUSY_MS at most.
  */
 #include "base/failure.h"
 #include "base/os_error.h"
 #include "collector/clock.h"
 #include "collector/db_cache.h"
+#include "collector/db_checkpoint.h"
 #include "collector/db_driver.h"
 #include "collector/files.h"
 
@@ -29,6 +31,7 @@ struct sqlite_conn {
     int query_result;      /* of its last step */
     bool row_ready;        /* the first step found a row, which db_next has not given yet */
     int64_t deadline;      /* of the statement that runs, by clock_ms; 0: none */
+    bool soft;             /* synchronous=NORMAL is set */
     bool unlimited;        /* while the schema changes */
 };
 
@@ -150,24 +153,22 @@ static int use_wal(sqlite3 *db)
     }
 }
 
-static int set_up(struct sqlite_conn *c, enum db_use use)
+static int set_up(struct db *db, struct sqlite_conn *c, enum db_use use)
 {
     static const int greatest = 1, least = -1;
     int result = sqlite3_busy_timeout(c->db, DB_BUSY_MS);
     if (!result)
         result = use_wal(c->db);
-    /* LIKE heeds case, as PostgreSQL's does. A larger WAL than the default: fewer checkpoints, each
-     * of which costs a commit two more fsyncs. */
+    /* LIKE heeds case, as PostgreSQL's does. */
     if (!result)
         result = pragma(c->db, "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
                                "PRAGMA case_sensitive_like=ON; PRAGMA temp_store=MEMORY;"
                                "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
-                               "PRAGMA wal_autocheckpoint=4000;"
                                "PRAGMA journal_size_limit=67108864");
     /* What is deleted is overwritten: bodies pass through here, and people may have them forgotten
      * (db_erase). */
     if (!result)
-        result = pragma(c->db, use == DB_WRITE ? "PRAGMA cache_size=-32768; PRAGMA secure_delete=ON"
+        result = pragma(c->db, use == DB_WRITE ? "PRAGMA cache_size=-65536; PRAGMA secure_delete=ON"
                                                : "PRAGMA cache_size=-8192; PRAGMA query_only=ON");
     int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
     if (!result)
@@ -176,6 +177,8 @@ static int set_up(struct sqlite_conn *c, enum db_use use)
     if (!result)
         result = sqlite3_create_function_v2(c->db, "least", -1, flags, (void *)(uintptr_t)&least,
                                             extreme, NULL, NULL, NULL);
+    if (use == DB_WRITE)
+        db_checkpoint_watch(db, c->db);
     sqlite3_progress_handler(c->db, 20000, watch, c);
     return result;
 }
@@ -224,7 +227,7 @@ static fw_error open_it(struct db *db, enum db_use use, struct db_conn **conn,
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int result = sqlite3_open_v2(db->where, &c->db, flags, NULL);
     if (!result)
-        result = set_up(c, use);
+        result = set_up(db, c, use);
     if (result) {
         error = c->db ? say(c->db, result, db->where, why)
                       : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
@@ -392,8 +395,23 @@ static fw_error end(struct db_conn *conn, struct fw_failure *why)
     return error;
 }
 
-static fw_error begin(struct db_conn *conn, struct fw_failure *why)
+/* Between transactions; what runs outside of any is hard. */
+static fw_error set_soft(struct sqlite_conn *c, bool soft, struct fw_failure *why)
 {
+    if (c->soft == soft)
+        return FW_OK;
+    int result = pragma(c->db, soft ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL");
+    if (result)
+        return say(c->db, result, "PRAGMA synchronous", why);
+    c->soft = soft;
+    return FW_OK;
+}
+
+static fw_error begin(struct db_conn *conn, bool soft, struct fw_failure *why)
+{
+    fw_error error = set_soft(mine(conn), soft, why);
+    if (error)
+        return error;
     return run(conn, why, NULL, conn->use == DB_WRITE ? "BEGIN IMMEDIATE" : "BEGIN", DB_NONE);
 }
 
@@ -402,6 +420,8 @@ static void rollback(struct db_conn *conn)
     conn->in_transaction = false;
     if (!sqlite3_get_autocommit(mine(conn)->db) && run(conn, NULL, NULL, "ROLLBACK", DB_NONE))
         conn->broken = true;
+    if (!conn->broken && set_soft(mine(conn), false, NULL))
+        conn->broken = true;
     mine(conn)->unlimited = false;
 }
 
@@ -409,6 +429,8 @@ static fw_error commit(struct db_conn *conn, struct fw_failure *why)
 {
     fw_error error = run(conn, why, NULL, "COMMIT", DB_NONE);
     mine(conn)->unlimited = false;
+    if (!error && set_soft(mine(conn), false, NULL))
+        conn->broken = true;
     return error;
 }
 
@@ -531,6 +553,8 @@ const struct db_driver db_sqlite = {
     .writers = 1,
     .open = open_it,
     .close = close_it,
+    .start = db_checkpoint_start,
+    .stop = db_checkpoint_stop,
     .alive = alive,
     .begin = begin,
     .commit = commit,

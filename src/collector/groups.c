@@ -2,19 +2,20 @@
  * every report with a group_id. */
 #include "collector/groups.h"
 #include "base/failure.h"
+#include "collector/clock.h"
 #include "collector/versions.h"
 #include "report/fwr.h"
 
 #define MOVING "SELECT id FROM hang_group WHERE moving <> 0 AND id BETWEEN $1 AND $2"
 
-static fw_error next_range(struct db_conn *conn, int64_t range[2], size_t *count,
+static fw_error next_range(struct db_conn *conn, size_t limit, int64_t range[2], size_t *count,
                            struct fw_failure *why)
 {
     struct db_rows *rows;
     *count = 0;
     fw_error e = db_query(conn, &rows, why,
                           "SELECT id FROM hang_group WHERE moving <> 0 ORDER BY id LIMIT $1",
-                          DB_VALUES(db_int(GROUPS_SETTLE_BATCH)));
+                          DB_VALUES(db_int((int64_t)limit)));
     if (e)
         return e;
     while (db_next(rows)) {
@@ -149,11 +150,16 @@ static fw_error settle_range(struct db_conn *conn, const int64_t range[2], struc
     return e ? e : tidy(conn, range, why);
 }
 
-fw_error groups_settle(struct db_conn *conn, size_t *count, struct fw_failure *why)
+static fw_error settle(struct db_conn *conn, size_t limit, size_t *count, struct fw_failure *why)
 {
     int64_t range[2] = {0, 0};
-    fw_error e = next_range(conn, range, count, why);
+    fw_error e = next_range(conn, limit, range, count, why);
     return e || !*count ? e : settle_range(conn, range, why);
+}
+
+fw_error groups_settle(struct db_conn *conn, size_t *count, struct fw_failure *why)
+{
+    return settle(conn, GROUPS_SETTLE_BATCH, count, why);
 }
 
 fw_error groups_settle_one(struct db_conn *conn, int64_t group, struct fw_failure *why)
@@ -162,16 +168,25 @@ fw_error groups_settle_one(struct db_conn *conn, int64_t group, struct fw_failur
     return settle_range(conn, range, why);
 }
 
-static fw_error settle_batch(struct collector *c, size_t *count, struct fw_failure *why)
+/* As many groups at once as a turn of DB_TURN_MS has time for. */
+static fw_error settle_batch(struct collector *c, size_t *limit, size_t *count,
+                             struct fw_failure *why)
 {
     struct db_conn *conn;
     fw_error e = db_take(c->db, DB_WRITE, &conn, why);
     if (e)
         return e;
-    e = db_begin(conn, why);
+    int64_t since = clock_ms();
+    e = db_begin_soft(conn, why); /* `moving` tells what is to be done again */
     e = e ? e : stack_group_changed(conn, why);
-    e = e ? e : groups_settle(conn, count, why);
+    e = e ? e : db_use_indexes(conn, why);
+    e = e ? e : settle(conn, *limit, count, why);
     e = e ? e : db_commit(conn, why);
+    int64_t took = clock_ms() - since;
+    if (took > DB_TURN_MS && *limit > 1)
+        *limit /= 2;
+    else if (took < DB_TURN_MS / 2 && *limit < GROUPS_SETTLE_BATCH)
+        *limit *= 2;
     db_give(c->db, conn);
     return e;
 }
@@ -179,10 +194,11 @@ static fw_error settle_batch(struct collector *c, size_t *count, struct fw_failu
 fw_error groups_settle_all(struct collector *c, bool (*ours)(void *context), void *context,
                            struct fw_failure *why)
 {
+    size_t limit = 16;
     for (size_t count = 1; count;) {
         if (ours && !ours(context))
             return failure_say(why, FW_ERR_TIMEOUT, 0, "stopped while sums were made anew");
-        fw_error e = settle_batch(c, &count, why);
+        fw_error e = settle_batch(c, &limit, &count, why);
         if (e)
             return e;
     }

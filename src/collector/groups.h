@@ -39,9 +39,10 @@ struct groups_rekey {       /* which stacks: of an image, or of a project */
     int64_t image, project; /* one is 0 */
     int64_t after;          /* stack after which the next batch begins */
     uint64_t examined, moved;
+    size_t batch; /* of the next; 0 at first: GROUPS_BATCH. So many as a turn has time for */
 };
-/* The next GROUPS_BATCH stacks get the group that names and rules of now lead to, in one
- * transaction. False in *more: there were fewer. */
+/* The next stacks, GROUPS_BATCH at most, get the group that names and rules of now lead to, in one
+ * transaction of about DB_TURN_MS. False in *more: those were the last. */
 fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
                             struct groups_rekey *rekey, bool *more, struct fw_failure *why);
 

@@ -9,6 +9,7 @@
  */
 #include "base/array.h"
 #include "base/failure.h"
+#include "collector/clock.h"
 #include "collector/groups.h"
 
 #include <string.h>
@@ -42,7 +43,8 @@ struct batch {
     struct moving_stack stacks[GROUPS_BATCH];
     struct stack_key keys[GROUPS_BATCH];
     bool readable[GROUPS_BATCH]; /* a stack that nobody can read stays where it is */
-    size_t count;
+    bool quick;                  /* placing them took no half of a turn */
+    size_t count, read;          /* to be placed, and how many rows were there */
     struct target targets[GROUPS_BATCH];
     size_t target_count;
     int64_t stale[GROUPS_BATCH * 2]; /* groups that gave or took */
@@ -55,23 +57,25 @@ static fw_error no_memory(struct fw_failure *why)
     return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
 }
 
-#define STACK_COLUMNS                                                                              \
-    "s.id, s.project, s.main_image, s.frames, s.group_id, s.last_ms, s.rules, s.pinned, s.named,"  \
-    " h.sample_stack, h.status, CASE WHEN h.note <> '' THEN 1 ELSE 0 END FROM"
+/* The inner SELECT chooses: PostgreSQL might read all that follow before it takes the first ones.
+ */
+#define STACKS(chosen)                                                                             \
+    "SELECT s.id, s.project, s.main_image, s.frames, s.group_id, s.last_ms, s.rules, s.pinned,"    \
+    " s.named, h.sample_stack, h.status, CASE WHEN h.note <> '' THEN 1 ELSE 0 END FROM"            \
+    " (" chosen " LIMIT $3) i JOIN stack s ON s.id = i.stack"                                      \
+    " LEFT JOIN hang_group h ON h.id = s.group_id ORDER BY i.stack"
 
 static fw_error query(struct batch *b, const struct groups_rekey *r, struct db_rows **rows)
 {
     if (r->image)
         return db_query(b->conn, rows, b->why,
-                        "SELECT " STACK_COLUMNS " stack_image i JOIN stack s ON s.id = i.stack"
-                        " LEFT JOIN hang_group h ON h.id = s.group_id"
-                        " WHERE i.image = $1 AND i.stack > $2 ORDER BY i.stack LIMIT $3",
-                        DB_VALUES(db_int(r->image), db_int(r->after), db_int(GROUPS_BATCH)));
+                        STACKS("SELECT stack FROM stack_image"
+                               " WHERE image = $1 AND stack > $2 ORDER BY stack"),
+                        DB_VALUES(db_int(r->image), db_int(r->after), db_int((int64_t)r->batch)));
     return db_query(b->conn, rows, b->why,
-                    "SELECT " STACK_COLUMNS " stack s LEFT JOIN hang_group h ON h.id = s.group_id"
-                    " WHERE s.id > $2 AND s.project = $1 AND s.group_id IS NOT NULL"
-                    " ORDER BY s.id LIMIT $3",
-                    DB_VALUES(db_int(r->project), db_int(r->after), db_int(GROUPS_BATCH)));
+                    STACKS("SELECT id AS stack FROM stack"
+                           " WHERE project = $1 AND id > $2 AND group_id IS NOT NULL ORDER BY id"),
+                    DB_VALUES(db_int(r->project), db_int(r->after), db_int((int64_t)r->batch)));
 }
 
 static fw_error read_stacks(struct batch *b, const struct groups_rekey *r)
@@ -102,6 +106,7 @@ static fw_error read_stacks(struct batch *b, const struct groups_rekey *r)
             .noted = db_get_int(rows, 11) != 0,
         };
     }
+    b->read = b->count;
     e = db_end(rows, b->why);
     return e || memory ? e : no_memory(b->why);
 }
@@ -136,24 +141,31 @@ static void list_targets(struct batch *b)
     }
 }
 
-/* Reads the groups of KEYS keys at once: over a network each answer is waited for. */
+/* Reads the groups of KEYS keys at once: over a network each answer is waited for. No IN and no
+ * join, for which PostgreSQL reads all groups of the project while it believes that there are few.
+ */
+#define OF_KEY(column)                                                                             \
+    "(SELECT h." column " FROM hang_group h WHERE h.project = $1 AND h.key = k.key)"
 static fw_error find_some(struct batch *b, const struct db_value values[1 + KEYS])
 {
     struct db_rows *rows;
     fw_error e = db_query(b->conn, &rows, b->why,
-                          "SELECT id, key, status, merged_into, moving FROM hang_group"
-                          " WHERE project = $1 AND key IN ($2, $3, $4, $5, $6, $7, $8, $9, $10,"
-                          " $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,"
-                          " $25, $26, $27, $28, $29, $30, $31, $32, $33)",
+                          "WITH k (key) AS (VALUES "
+                          "($2), ($3), ($4), ($5), ($6), ($7), ($8), ($9), ($10), "
+                          "($11), ($12), ($13), ($14), ($15), ($16), ($17), ($18), "
+                          "($19), ($20), ($21), ($22), ($23), ($24), ($25), ($26), "
+                          "($27), ($28), ($29), ($30), ($31), ($32), ($33))"
+                          " SELECT k.key, " OF_KEY("id") ", " OF_KEY("status") ", " OF_KEY(
+                              "merged_into") ", " OF_KEY("moving") " FROM k",
                           values, 1 + KEYS);
     if (e)
         return e;
     while (db_next(rows)) {
-        struct span key = db_get_bytes(rows, 1);
+        struct span key = db_get_bytes(rows, 0);
         struct target *t = key.size == 16 ? known(b, values[0].integer, key.data) : NULL;
-        if (!t)
+        if (!t || db_is_null(rows, 1))
             continue;
-        t->id = db_get_int(rows, 0);
+        t->id = db_get_int(rows, 1);
         t->status = db_get_int(rows, 2);
         t->into = t->status == GROUP_MERGED ? db_get_int(rows, 3) : 0;
         t->moving = db_get_int(rows, 4);
@@ -368,6 +380,7 @@ static fw_error read_batch(struct batch *b, const struct groups_rekey *r)
     if (e)
         return e;
     e = db_begin(b->conn, b->why); /* generation and stacks are of one moment */
+    e = e ? e : db_use_indexes(b->conn, b->why);
     e = e ? e : stack_grouper_look(b->grouper, b->conn, b->why);
     e = e ? e : read_stacks(b, r);
     db_give(b->c->db, b->conn);
@@ -392,9 +405,15 @@ static fw_error write_stacks(struct batch *b, bool *same)
     fw_error e = stack_grouper_claim(b->grouper, b->conn, same, b->why);
     if (e || !*same)
         return e;
-    e = make_targets(b);
-    for (size_t i = 0; i < b->count && !e; i++)
-        e = place(b, i);
+    e = db_use_indexes(b->conn, b->why);
+    e = e ? e : make_targets(b);
+    int64_t until = clock_ms() + DB_TURN_MS;
+    bool many = db_is_postgres(b->c->db); /* connections that write: nobody waits for this one */
+    size_t placed = 0;
+    while (placed < b->count && !e && (placed == 0 || many || clock_ms() < until))
+        e = place(b, placed++);
+    b->quick = clock_ms() < until - DB_TURN_MS / 2;
+    b->count = placed; /* the others' turn comes with the next batch */
     e = e ? e : mark_stale(b);
     return e ? e : db_commit(b->conn, b->why);
 }
@@ -404,7 +423,7 @@ static fw_error write_batch(struct batch *b, bool *same)
     fw_error e = db_take(b->c->db, DB_WRITE, &b->conn, b->why);
     if (e)
         return e;
-    e = db_begin(b->conn, b->why);
+    e = db_begin_soft(b->conn, b->why); /* the job is done again from its start */
     e = e ? e : write_stacks(b, same);
     db_give(b->c->db, b->conn);
     b->conn = NULL;
@@ -437,8 +456,14 @@ fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
     b->c = c;
     b->grouper = grouper;
     b->why = why;
+    if (!r->batch)
+        r->batch = GROUPS_BATCH;
     fw_error e = run_batch(b, r);
-    *more = b->count == GROUPS_BATCH;
+    *more = b->read == r->batch || b->count < b->read;
+    if (b->count < b->read)
+        r->batch = b->count;
+    else if (b->quick && r->batch * 2 <= GROUPS_BATCH)
+        r->batch *= 2;
     if (!e && b->count) {
         r->after = b->stacks[b->count - 1].row.id;
         r->examined += b->count;

@@ -127,7 +127,7 @@ static fw_error commit_rows(struct intake *in, struct batch_row *rows, size_t co
     fw_error e = FW_ERR_SYSTEM;
     for (unsigned i = 0; i < TRIES; i++) {
         struct db_conn *conn;
-        e = db_take(in->c->db, DB_WRITE, &conn, why);
+        e = db_take_first(in->c->db, &conn, why);
         if (e)
             return e;
         e = insert_rows(conn, rows, count, why);

@@ -19,7 +19,7 @@ enum {
     INTAKE_LEASE_MS = 60 * 1000,
     INTAKE_ATTEMPTS = 3,
     INTAKE_POLL_MS = 1000,  /* how often workers look for what other servers took in */
-    INTAKE_GATHER_MS = 100, /* that reports gather before a worker takes them */
+    INTAKE_GATHER_MS = 250, /* that reports gather before a worker takes them */
     INTAKE_WORKERS = 16,
 };
 

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum { AT_ONCE_LEAST = 8 };
+
 struct leased { /* a row of the inbox */
     struct intake_report report;
     int64_t size, attempts; /* attempts before this one */
@@ -34,6 +36,7 @@ struct worker {
     size_t count;
     int64_t lease_ms;
     uint64_t until_ms; /* when to give up writing */
+    size_t at_once;    /* reports of one transaction, so that it takes DB_TURN_MS or so */
 };
 
 /* Worth trying again: the database's or the machine's fault, not the report's. */
@@ -110,7 +113,7 @@ static fw_error lease(struct worker *w, struct fw_failure *why)
     fw_error e = db_take(w->in->c->db, DB_WRITE, &conn, why);
     if (e)
         return e;
-    e = db_begin(conn, why);
+    e = db_begin_soft(conn, why);
     e = e ? e : choose(w, conn, why);
     RAND_bytes((unsigned char *)&random, sizeof random); /* tells leases of one moment apart */
     w->until_ms = collector_now_ms() + INTAKE_LEASE_MS / 2;
@@ -228,10 +231,23 @@ static fw_error write_rows(struct worker *w, struct leased **rows, size_t count,
     }
 }
 
+static void adapt(struct worker *w, size_t count)
+{
+    if (w->writer.held_ms > DB_TURN_MS)
+        w->at_once = count / 2 > AT_ONCE_LEAST ? count / 2 : AT_ONCE_LEAST;
+    else if (w->writer.held_ms < DB_TURN_MS / 2 && count == w->at_once)
+        w->at_once += count / 4 + 1;
+    if (w->at_once > INTAKE_LEASED)
+        w->at_once = INTAKE_LEASED;
+}
+
 static void write_together(struct worker *w, struct leased **rows, size_t count)
 {
     struct fw_failure why = {0};
-    fw_error e = count ? write_rows(w, rows, count, &why) : FW_OK;
+    if (!count)
+        return;
+    fw_error e = write_rows(w, rows, count, &why);
+    adapt(w, count);
     if (!e) {
         for (size_t i = 0; i < count; i++)
             rows[i]->done = true;
@@ -264,7 +280,7 @@ static void process(struct worker *w)
             continue;
         }
         bool alone = row->attempts > 0;
-        if (alone || rows + rows_of(&row->report.digest) > INTAKE_ROWS) {
+        if (alone || count == w->at_once || rows + rows_of(&row->report.digest) > INTAKE_ROWS) {
             write_together(w, together, count);
             count = rows = 0;
         }
@@ -291,6 +307,7 @@ void *intake_worker(void *context)
     if (!w)
         return NULL;
     w->in = context;
+    w->at_once = AT_ONCE_LEAST;
     w->writer.c = w->in->c;
     if (stack_grouper_new(w->in->c, &w->writer.ids.grouper) == FW_OK)
         while (!intake_stopping(w->in)) {

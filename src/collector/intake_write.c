@@ -10,6 +10,7 @@
  */
 #include "collector/intake_write.h"
 #include "base/failure.h"
+#include "collector/clock.h"
 #include "collector/symbols.h"
 
 enum { HELD_MAPS = 512 };
@@ -67,7 +68,7 @@ static fw_error write_all(struct intake_writer *w, struct db_conn *conn,
                           struct fw_failure *why)
 {
     w->sums.count = 0;
-    fw_error e = db_begin(conn, why);
+    fw_error e = db_begin_soft(conn, why); /* what is lost is in the inbox as before */
     e = e ? e : take_rows(conn, reports, count, lease_ms, why);
     e = e ? e : intake_ids_fill(&w->ids, conn, reports, count, &w->arena, why);
     for (size_t i = 0; i < count && !e; i++) {
@@ -112,12 +113,14 @@ fw_error intake_write(struct intake_writer *w, struct intake_report **reports, s
     struct db_conn *conn;
     size_t holding = hold_maps(w, reports, count, held);
     fw_error e = db_take(w->c->db, DB_WRITE, &conn, why);
+    int64_t since = clock_ms();
     if (!e) {
         e = write_all(w, conn, reports, count, lease_ms, why);
         db_give(w->c->db, conn);
         if (e)
             intake_ids_forget(&w->ids);
     }
+    w->held_ms = clock_ms() - since;
     while (holding > 0)
         symbols_drop(held[--holding]);
     arena_reset(&w->arena);

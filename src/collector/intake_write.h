@@ -11,6 +11,7 @@ struct intake_writer { /* one worker's */
     struct intake_ids ids;
     struct intake_sums sums;
     struct arena arena; /* of one batch */
+    int64_t held_ms;    /* how long the last transaction took */
 };
 
 /* All rows and sums of `reports`, which the caller has by `lease_ms`, and their bodies are theirs:

@@ -17,6 +17,7 @@ enum {
     PACK_LEASE_MS = 5 * 60000, /* who writes a pack has its rows this long */
     BODY_LIMIT = 64 << 20,
     ORPHAN_MS = 3600 * 1000, /* a blob this old that no row names is nobody's */
+    MOVED = 64, /* rows of one transaction: others wait for the connection that writes */
     LEVEL = 3,
 };
 
@@ -141,6 +142,8 @@ struct pack { /* one that is being written */
     struct pack_row *rows;
     size_t count, capacity;
     uint64_t size, oldest_ms;
+    int64_t row;      /* of the table */
+    size_t moved;     /* rows that are in it */
     int64_t lease_ms; /* names this writer's rows */
     uint8_t *bytes;
     char key[PACKS_KEY];
@@ -184,7 +187,7 @@ static fw_error choose(struct pack *p, struct db_conn *conn, struct fw_failure *
 
 static fw_error lease(struct pack *p, struct db_conn *conn, struct fw_failure *why)
 {
-    fw_error e = db_begin(conn, why);
+    fw_error e = db_begin_soft(conn, why);
     e = e ? e : choose(p, conn, why);
     uint64_t now = collector_now_ms();
     if (!e && p->size < PACKS_BYTES && now < p->oldest_ms + PACKS_WAIT_MS)
@@ -264,11 +267,10 @@ static fw_error move_row(const struct pack_row *row, const struct pack *p, struc
                                 db_int(row->seq)));
 }
 
-static fw_error move_rows(struct pack *p, struct db_conn *conn, struct fw_failure *why)
+static fw_error insert_pack(struct pack *p, struct db_conn *conn, struct fw_failure *why)
 {
     struct db_rows *rows;
-    int64_t pack = 0;
-    fw_error e = db_begin(conn, why);
+    fw_error e = db_begin_soft(conn, why);
     e = e ? e
           : db_query(conn, &rows, why,
                      "INSERT INTO pack (key, size, created_ms) VALUES ($1, $2, $3) RETURNING id",
@@ -277,10 +279,17 @@ static fw_error move_rows(struct pack *p, struct db_conn *conn, struct fw_failur
     if (e)
         return e;
     if (db_next(rows))
-        pack = db_get_int(rows, 0);
+        p->row = db_get_int(rows, 0);
     e = db_end(rows, why);
-    for (size_t i = 0; i < p->count && !e; i++)
-        e = move_row(&p->rows[i], p, conn, pack, why);
+    return e ? e : db_commit(conn, why);
+}
+
+/* The next MOVED of them. */
+static fw_error move_rows(struct pack *p, struct db_conn *conn, struct fw_failure *why)
+{
+    fw_error e = db_begin_soft(conn, why);
+    for (size_t i = 0; i < MOVED && p->moved < p->count && !e; i++)
+        e = move_row(&p->rows[p->moved++], p, conn, p->row, why);
     return e ? e : db_commit(conn, why);
 }
 
@@ -302,8 +311,12 @@ static fw_error write_pack(struct pack *p, struct fw_failure *why)
     fw_error e = with_conn(p, DB_READ, read_bodies, why);
     packs_name(p->key);
     e = e ? e : blobs_put(p->c->blobs, p->key, (struct span){p->bytes, (size_t)p->size}, why);
-    /* A commit whose answer was lost may have happened: the blob stays until it is swept. */
-    return e ? e : with_conn(p, DB_WRITE, move_rows, why);
+    /* Rows that are not moved when something fails get into another pack once the lease is over. A
+     * commit whose answer was lost may have happened: the blob stays until it is swept. */
+    e = e ? e : with_conn(p, DB_WRITE, insert_pack, why);
+    while (!e && p->moved < p->count)
+        e = with_conn(p, DB_WRITE, move_rows, why);
+    return e;
 }
 
 /* Whether it may be time, without taking the connection that writes. */

@@ -90,7 +90,6 @@ static const char tables[] =
     " installs INTEGER NOT NULL DEFAULT 0, moving INTEGER NOT NULL DEFAULT 0, search TEXT NOT "
     "NULL, why TEXT NOT NULL,"
     " UNIQUE (project, key));\n"
-    "CREATE INDEX hang_group_rank ON hang_group (project, status);\n"
     "CREATE INDEX hang_group_moving ON hang_group (id) WHERE moving <> 0;\n"
     "CREATE INDEX hang_group_merged ON hang_group (merged_into) WHERE merged_into IS NOT NULL;\n"
     "CREATE TABLE group_day (group_id INTEGER NOT NULL, day INTEGER NOT NULL, version INTEGER NOT "
