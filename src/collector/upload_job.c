@@ -264,6 +264,8 @@ static bool take_line(void *context, const json_t *line)
     }
     if (slice && !take_slice(run, slice))
         return false;
+    if (!line && !upload_has_room(run->c, 0)) /* each file has its limit, all together have this */
+        return false;
     return jobs_progress(run->c, run->job, run->done, run->total);
 }
 
@@ -509,6 +511,19 @@ static bool find_converter(char *path, size_t size)
     return true;
 }
 
+/* The child gets the upload for reading: what was checked stays as it was. */
+static fw_error reopen_input(struct run *run)
+{
+    char path[640];
+    snprintf(path, sizeof path, "%s/input", run->folder);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return files_say(run->why, errno, "%s cannot be read", path);
+    close(run->input);
+    run->input = fd;
+    return FW_OK;
+}
+
 static fw_error convert(struct run *run)
 {
     const struct collector_options *o = run->c->options;
@@ -558,6 +573,8 @@ static fw_error run_all(struct run *run)
     error = make_folder(run);
     if (error == FW_OK)
         error = put_together(run);
+    if (error == FW_OK)
+        error = reopen_input(run);
     if (error == FW_OK)
         error = convert(run);
     for (size_t i = 0; error == FW_OK && i < run->count; i++) {
