@@ -275,7 +275,7 @@ static void send_file(struct push_debug *d, struct push_http *http, size_t index
     struct push_file *file = &d->found.files[index];
     struct sending s = {.debug = d, .http = http, .file = file, .number = number, .of = of};
     progress_show(d->progress, "Packing %s", file->path);
-    if (!push_pack_open(file->path, !file->whole, &s.pack, file->message, sizeof file->message)) {
+    if (!push_pack_open(file, &s.pack, file->message, sizeof file->message)) {
         file->fate = PUSH_FAILED;
         return;
     }

@@ -26,7 +26,7 @@ class Impostor(http.server.BaseHTTPRequestHandler):
 
     def reply(self):
         length = int(self.headers.get("Content-Length") or 0)
-        self.rfile.read(length)
+        self.server.got += self.rfile.read(length)
         self.server.times += 1
         status, value = self.server.answer(self.command, self.path, self.server.times)
         body = json.dumps(value).encode()
@@ -54,12 +54,13 @@ class HostileCollector(unittest.TestCase):
 
     def push(self, answer, *arguments):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Impostor)
-        server.answer, server.times = answer, 0
+        server.answer, server.times, server.got = answer, 0, b""
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
             done = subprocess.run([TOOL, "push", *arguments, "--to", "http://127.0.0.1:%d" %
                                    server.server_port], capture_output=True, text=True, timeout=100)
+            self.got = server.got
             return done, server.times
         finally:
             server.shutdown()
@@ -90,6 +91,23 @@ class HostileCollector(unittest.TestCase):
             self.assertIn("ary", done.stdout)
         done, _ = self.push(lambda *a: (500, {"error": evil}), self.folder)
         self.assertNotIn("\x1b", done.stdout + done.stderr)
+
+    def test_another_file_in_its_place(self):
+        """What was looked at is what is sent, though somebody puts a link there meanwhile."""
+        secret = os.path.join(self.folder, "secret")
+        with open(secret, "w") as file:
+            file.write("the password")
+
+        def answer(method, path, times):
+            if path.endswith("have"):
+                os.remove(self.file)
+                os.symlink(secret, self.file)
+                return 200, {"missing": [0]}
+            return (201, self.upload(0)) if method == "POST" else (204, None)
+        done, _ = self.push(answer, self.folder)
+        self.assertNotIn(b"password", self.got)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("taken its place", done.stderr)
 
     def test_back_and_forth(self):
         """An offset that goes back and forth is no progress."""
