@@ -123,6 +123,7 @@ complete -c framewalk -n $serve -l listen -x -d 'Where it listens'
 complete -c framewalk -n $serve -l base-url -x -d 'The address that browsers use'
 complete -c framewalk -n $serve -l tls-cert -r -F -d 'PEM certificate'
 complete -c framewalk -n $serve -l tls-key -r -F -d 'PEM key of the certificate'
+complete -c framewalk -n $serve -l trusted-proxy -x -d 'A proxy whose X-Forwarded-For is believed'
 complete -c framewalk -n $serve -l new-token -d "Print a new administrator's token"
 complete -c framewalk -n $serve -l database -x -d 'SQLite or PostgreSQL'
 complete -c framewalk -n $serve -l store -x -d 'A folder or an S3 bucket'

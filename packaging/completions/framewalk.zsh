@@ -161,6 +161,7 @@ _framewalk_serve() {
         '--base-url=[the address that browsers use]:URL:' \
         '--tls-cert=[PEM certificate]:file:_files' \
         '--tls-key=[PEM key of the certificate]:file:_files' \
+        '*--trusted-proxy=[a proxy whose X-Forwarded-For is believed]:address:' \
         '--new-token[print a new administrator'\''s token]' \
         '--database=[SQLite or PostgreSQL]:URL:' \
         '--store=[a folder or an S3 bucket]:URL:' \

@@ -3,6 +3,8 @@
 #include "collector/collector.h"
 #include "collector/db.h"
 #include "collector/http.h"
+#include "collector/http_parse.h"
+#include "collector/http_peer.h"
 #include "collector/http_session.h"
 #include "collector/metrics.h"
 #include "collector/rate_limits.h"
@@ -103,8 +105,9 @@ static void reply_session(struct http_request *r, const struct access *who, cons
 /* Few attempts, since each may be a guess. */
 static bool may_sign_in(struct http_request *r)
 {
-    char name[64];
-    snprintf(name, sizeof name, "login %s", http_address(r));
+    char name[64], address[HTTP_ADDRESS_SIZE];
+    http_peer_name(http_address(r), address);
+    snprintf(name, sizeof name, "login %s", address);
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     unsigned wait = rate_limits_take(r->collector->limits, name, LOGINS_A_MINUTE, LOGINS_A_MINUTE,
@@ -423,8 +426,9 @@ static bool read_token(struct http_request *r, const json_t *body, struct access
     const char *kind = json_string_value(json_object_get(body, "kind"));
     const json_t *expires = json_object_get(body, "expires_ms");
     const json_t *scopes = json_object_get(body, "scopes");
+    const json_t *project = json_object_get(body, "project");
     what->kind = kind && strcmp(kind, "key") == 0 ? ACCESS_KEY : ACCESS_TOKEN;
-    *slug = json_string_value(json_object_get(body, "project"));
+    *slug = json_string_value(project);
     what->expires_ms = json_integer_value(expires);
     what->label = text_of(r, body, "label", LABEL_MAX);
     if (!what->label)
@@ -433,6 +437,8 @@ static bool read_token(struct http_request *r, const json_t *body, struct access
         http_reply_error(r, 400, "\"kind\" must be \"key\" or \"token\"");
     else if (expires && !json_is_null(expires) && what->expires_ms <= (int64_t)collector_now_ms())
         http_reply_error(r, 400, "\"expires_ms\" must be a time to come, or null");
+    else if (project && !*slug && !json_is_null(project)) /* must not mean: of all projects */
+        http_reply_error(r, 400, "\"project\" must be a project's slug, or null for all");
     else if (what->kind == ACCESS_KEY && !*slug)
         http_reply_error(r, 400, "a key is of one project: \"project\" must name it");
     else if (what->kind == ACCESS_KEY) /* it may send reports and nothing else */
@@ -460,9 +466,7 @@ static void delete_token(struct http_request *r)
     struct db_conn *conn;
     uint64_t id, rows = 0;
     const char *text = http_part(r, "id");
-    char *end;
-    id = strtoull(text, &end, 10);
-    if (*end || id > INT64_MAX) {
+    if (!http_number(text, &id) || id > INT64_MAX) {
         http_reply_error(r, 404, "there is no such token");
         return;
     }
