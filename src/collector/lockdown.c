@@ -153,42 +153,23 @@ static bool allow_parts(scmp_filter_ctx filter)
 /* What is not listed ends the process with SIGSYS; what libraries try and can do without fails. */
 static bool filter_calls(int folder)
 {
-    static const int allowed[] = {SCMP_SYS(read),
-                                  SCMP_SYS(readv),
-                                  SCMP_SYS(pread64),
-                                  SCMP_SYS(write),
-                                  SCMP_SYS(writev),
-                                  SCMP_SYS(pwrite64),
-                                  SCMP_SYS(lseek),
-                                  SCMP_SYS(_llseek),
-                                  SCMP_SYS(close),
-                                  SCMP_SYS(fstat),
-                                  SCMP_SYS(fstat64),
-                                  SCMP_SYS(ftruncate),
-                                  SCMP_SYS(ftruncate64),
-                                  SCMP_SYS(munmap),
-                                  SCMP_SYS(mremap),
-                                  SCMP_SYS(madvise),
-                                  SCMP_SYS(brk),
-                                  SCMP_SYS(futex),
-                                  SCMP_SYS(set_robust_list),
-                                  SCMP_SYS(rseq),
-                                  SCMP_SYS(rt_sigprocmask),
-                                  SCMP_SYS(rt_sigreturn),
-                                  SCMP_SYS(rt_sigaction),
-                                  SCMP_SYS(sigreturn),
-                                  SCMP_SYS(sigaltstack),
-                                  SCMP_SYS(gettid),
-                                  SCMP_SYS(getpid),
-                                  SCMP_SYS(sched_yield),
-                                  SCMP_SYS(sched_getaffinity),
-                                  SCMP_SYS(clock_gettime),
-                                  SCMP_SYS(clock_nanosleep),
-                                  SCMP_SYS(nanosleep),
-                                  SCMP_SYS(getrandom),
-                                  SCMP_SYS(restart_syscall),
-                                  SCMP_SYS(exit),
-                                  SCMP_SYS(exit_group)};
+    static const int allowed[] = {
+        /* the descriptors that are open */
+        SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(writev),
+        SCMP_SYS(pwrite64), SCMP_SYS(lseek), SCMP_SYS(_llseek), SCMP_SYS(close), SCMP_SYS(fstat),
+        SCMP_SYS(fstat64), SCMP_SYS(ftruncate), SCMP_SYS(ftruncate64),
+        /* memory; mmap and mprotect: allow_parts */
+        SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
+        /* threads, which conversion has two of; what glibc does at their start */
+        SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
+        /* signals of its own: abort(), and the limit of processor time */
+        SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigaction),
+        SCMP_SYS(sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(gettid), SCMP_SYS(getpid),
+        /* time, for progress; how many processors; hash seeds */
+        SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(clock_gettime),
+        SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(getrandom),
+        /* the end */
+        SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group)};
     static const int failing[] = {SCMP_SYS(open),     SCMP_SYS(stat),    SCMP_SYS(access),
                                   SCMP_SYS(readlink), SCMP_SYS(sysinfo), SCMP_SYS(prctl),
                                   SCMP_SYS(ioctl),    SCMP_SYS(uname),   SCMP_SYS(prlimit64)};
