@@ -7,9 +7,9 @@
  *     Landlock            files: those below the output folder alone (Linux 5.13 and later)
  *     chroot, other user  when started as root: the output folder is all there is, user 65534
  *     descriptors         those above the output folder's are closed
- *     seccomp             system calls: memory (none that can be executed), threads, the descriptors
- *                         that are open, openat relative to the output folder, signals to itself.
- *                         Nothing that makes sockets or processes, or reaches other ones
+ *     seccomp             system calls: memory (none that can be executed), threads, the
+ * descriptors that are open, openat relative to the output folder, signals to itself. Nothing that
+ * makes sockets or processes, or reaches other ones
  *
  * Where neither Landlock nor root is to be had, a child that was taken over could still open files
  * of its user by absolute paths, which seccomp does not see; it has no way to send them anywhere
