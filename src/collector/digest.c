@@ -238,19 +238,24 @@ static bool is_watchdog(const struct report_info *info)
            (strstr(text, "8badf00d") || strstr(text, "8BADF00D") || strstr(text, "2343432205"));
 }
 
-/* sample(1) says how often it looked: "every 1 millisecond". */
-static uint64_t sample_interval(struct span text)
+/* What stands behind `words`, where they are first. */
+static uint64_t duration_after(struct span text, const char *words)
 {
-    static const char words[] = " every ";
-    const uint8_t *found =
-        memmem(text.data, text.size < 4096 ? text.size : 4096, words, sizeof words - 1);
+    const uint8_t *found = memmem(text.data, text.size, words, strlen(words));
     char number[32] = "";
     if (!found)
         return 0;
-    found += sizeof words - 1;
+    found += strlen(words);
     size_t left = (size_t)(text.data + text.size - found);
     memcpy(number, found, left < sizeof number - 1 ? left : sizeof number - 1);
     return duration_in(number);
+}
+
+/* sample(1) says at its beginning how often it looked: "every 1 millisecond". */
+static uint64_t sample_interval(struct span text)
+{
+    text.size = at_most(text.size, 4096);
+    return duration_after(text, " every ");
 }
 
 static uint64_t tree_samples(const struct report *r, const struct report_thread *t)
@@ -264,12 +269,9 @@ static uint64_t tree_samples(const struct report *r, const struct report_thread 
 
 static uint64_t foreign_duration(const struct report *r, const struct report_thread *t)
 {
-    static const char allowance[] = "time allowance of ";
     const struct report_info *info = &r->info;
-    if (is_watchdog(info)) {
-        const char *found = strstr(info->termination, allowance);
-        return duration_in(found ? found + strlen(allowance) : NULL);
-    }
+    if (is_watchdog(info)) /* said in the termination's reason, or its details */
+        return duration_after(r->text, "time allowance of ");
     switch (r->kind) {
     case REPORT_SPINDUMP: return duration_in(info->reason);
     case REPORT_METRICKIT: return info->exception ? 0 : duration_in(info->reason);

@@ -352,6 +352,33 @@ static void test_watchdog(void **state)
     drop();
 }
 
+static void test_watchdog_details(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"app_name\":\"Shop\",\"timestamp\":\"2026-11-18 10:00:00.00 "
+        "+0100\",\"bug_type\":\"309\","
+        "\"os_version\":\"iPhone OS 17.1 (21B74)\"}\n"
+        "{\"procName\":\"Shop\",\"captureTime\":\"2026-11-18 10:00:00.1234 +0100\",\"cpuType\":"
+        "\"ARM-64\",\"termination\":{\"namespace\":\"FRONTBOARD\",\"code\":2343432205,"
+        "\"details\":["
+        "\"<RBSTerminateContext| domain:10 code:0x8BADF00D explanation:scene-update watchdog "
+        "transgression: exhausted real (wall clock) time allowance of "
+        "10.00 seconds>\",\"ProcessVisibility: "
+        "Foreground\"]},\"threads\":[{\"id\":1,\"frames\":[{\"imageIndex\":0,\"imageOffset\":"
+        "100}]},{\"id\":2,\"triggered\":true,\"queue\":\"com.apple.main-thread\",\"frames\":[{"
+        "\"imageIndex\":0,\"imageOffset\":200},{\"imageIndex\":0,\"imageOffset\":300}]}],"
+        "\"usedImages\":[{\"name\":\"Shop\",\"base\":4294967296,\"size\":65536,\"uuid\":"
+        "\"00112233-4455-6677-8899-aabbccddeeff\",\"arch\":\"arm64\"}]}\n";
+    take(text, sizeof text - 1);
+    assert_int_equal(digest.ending, FWR_KILLED);
+    assert_true(digest.duration_ns == UINT64_C(10000000000));
+    assert_int_equal(digest.stacks[digest.key].count, 2);
+    assert_true(digest.stacks[digest.key].frames[0].offset == 200);
+    assert_true(digest.started_ms == UINT64_C(1794992400000));
+    drop();
+}
+
 static void test_spindump_tree(void **state)
 {
     (void)state;
@@ -403,11 +430,12 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_code_round_trip), cmocka_unit_test(test_hash_is_of_what_is_meant),
-        cmocka_unit_test(test_heaviest_path),   cmocka_unit_test(test_vetoed_is_in_no_sum),
-        cmocka_unit_test(test_made_up_reports), cmocka_unit_test(test_real_ips),
-        cmocka_unit_test(test_real_metrickit),  cmocka_unit_test(test_watchdog),
-        cmocka_unit_test(test_spindump_tree),   cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_code_round_trip),  cmocka_unit_test(test_hash_is_of_what_is_meant),
+        cmocka_unit_test(test_heaviest_path),    cmocka_unit_test(test_vetoed_is_in_no_sum),
+        cmocka_unit_test(test_made_up_reports),  cmocka_unit_test(test_real_ips),
+        cmocka_unit_test(test_real_metrickit),   cmocka_unit_test(test_watchdog),
+        cmocka_unit_test(test_watchdog_details), cmocka_unit_test(test_spindump_tree),
+        cmocka_unit_test(test_versions),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

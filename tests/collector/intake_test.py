@@ -81,7 +81,12 @@ def test_projects(server, key):
     one = make(30)
     assert server.json("POST", "/api/v1/projects", {"slug": "second", "name": "Second"})[0] == 201
     all_of_them = server.new_token(["reports:write"])
-    assert server.post("/api/v1/reports", body(one), TYPE, token=all_of_them).status == 400
+    # Of all projects, and none said: the one that is always there.
+    other = make(31)
+    assert verdicts(server.post("/api/v1/reports", body(other), TYPE, token=all_of_them)) == \
+        {other[0]: ["accepted"]}
+    assert verdicts(server.post("/api/v1/reports", body(other), TYPE, token=key)) == \
+        {other[0]: ["duplicate"]}
     for path, status in (("?project=nowhere", 404), ("?project=second", 200)):
         assert server.post("/api/v1/reports" + path, body(one), TYPE,
                            token=all_of_them).status == status
