@@ -92,6 +92,18 @@ class HostileCollector(unittest.TestCase):
         done, _ = self.push(lambda *a: (500, {"error": evil}), self.folder)
         self.assertNotIn("\x1b", done.stdout + done.stderr)
 
+    def test_terminal_of_reports(self):
+        path = os.path.join(self.folder, "some\x1b[2J.dump.json")
+        done = subprocess.run([TOOL, "dump", "--json", str(os.getpid())], capture_output=True)
+        if done.returncode:
+            self.skipTest("no process may be looked at here")
+        with open(path, "wb") as file:
+            file.write(done.stdout)
+        for more in (["-v"], ["-n"]):
+            done, _ = self.push(lambda *a: (201, {"kind": "\x1b]0;title\x07"}), path, *more)
+            self.assertNotIn("\x1b", done.stdout + done.stderr, more)
+            self.assertIn(".dump.json", done.stdout)
+
     def test_another_file_in_its_place(self):
         """What was looked at is what is sent, though somebody puts a link there meanwhile."""
         secret = os.path.join(self.folder, "secret")
