@@ -132,8 +132,8 @@ _framewalk_serve() {
     --listen | --base-url | --trusted-proxy | --database | --store | --workers | --requests-per-minute | --disk-reserve) return ;;
     --upload-limit | --unpacked-limit | --convert-memory | --convert-seconds | --convert-output) return ;;
     esac
-    mapfile -t COMPREPLY < <(compgen -W '--data --listen --base-url --tls-cert --tls-key
-        --trusted-proxy --new-token --database --store --workers --requests-per-minute --disk-reserve --upload-limit
+    mapfile -t COMPREPLY < <(compgen -W '--data --listen --base-url --tls-cert --tls-key --trusted-proxy
+        --new-token --backup --restore --database --store --workers --requests-per-minute --disk-reserve --upload-limit
         --unpacked-limit --convert-memory --convert-seconds --convert-output --open-symbols
         --help' -- "$cur")
 }

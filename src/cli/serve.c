@@ -27,6 +27,8 @@ void serve_usage(FILE *to)
         "      --trusted-proxy ADDRESS  a proxy in front, or its network (10.0.0.0/8), whose\n"
         "                        X-Forwarded-For is believed; may be given several times\n"
         "      --new-token           print a new administrator's token, and end\n"
+        "      --backup FILE         all of the data folder into one file, while a server runs\n"
+        "      --restore FILE        make the data folder of such a file; it must be empty\n"
         "\n"
         "Beyond one machine:\n"
         "      --database URL        sqlite:FILE or postgresql://... (SQLite in the data folder)\n"

@@ -103,3 +103,19 @@ uint64_t blobs_free(struct blobs *blobs)
 {
     return blobs->driver->free(blobs);
 }
+
+void blobs_tidy(struct blobs *blobs)
+{
+    if (blobs->driver->tidy)
+        blobs->driver->tidy(blobs);
+}
+
+double blobs_used(struct blobs *blobs)
+{
+    return blobs->driver->used(blobs);
+}
+
+fw_error blobs_hold(struct blobs *blobs, int *fd, struct fw_failure *why)
+{
+    return blobs->driver->hold(blobs, fd, why);
+}

@@ -51,5 +51,12 @@ fw_error blobs_list(struct blobs *blobs, const char *prefix,
                     void *context, struct fw_failure *why);
 /* Free bytes for further blobs; UINT64_MAX when that cannot be known. */
 uint64_t blobs_free(struct blobs *blobs);
+/* Removes what processes that were killed had begun to write, an hour ago or before. */
+void blobs_tidy(struct blobs *blobs);
+/* Which share of the disk that holds them is in use, 0 to 1; 0 when that cannot be known. */
+double blobs_used(struct blobs *blobs);
+/* Until the descriptor is closed, or its process ends, nobody removes a blob (FW_ERR_TIMEOUT).
+ * FW_ERR_UNSUPPORTED: not with this store. */
+fw_error blobs_hold(struct blobs *blobs, int *fd, struct fw_failure *why);
 
 #endif

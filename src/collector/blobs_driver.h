@@ -23,6 +23,9 @@ struct blobs_driver {
                                   uint64_t changed_ms),
                      void *context, struct fw_failure *why);
     uint64_t (*free)(struct blobs *blobs);
+    void (*tidy)(struct blobs *blobs); /* NULL: nothing is left */
+    double (*used)(struct blobs *blobs);
+    fw_error (*hold)(struct blobs *blobs, int *fd, struct fw_failure *why);
 };
 
 struct blobs { /* every driver's own begins with it */

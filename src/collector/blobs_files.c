@@ -2,7 +2,7 @@
  * Blobs as files below a folder, each under its key.
  *
  * Invariant: a file under its key is whole and on the disk. What is being written lies in .new/,
- * from where a rename takes it; what a killed process left there is removed after a day.
+ * from where a rename takes it; what a killed process left there is removed after an hour.
  */
 #include "base/failure.h"
 #include "collector/blobs_driver.h"
@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -61,7 +62,7 @@ static void remove_left_over(struct files *f)
         return;
     char *roots[] = {path, NULL};
     FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    time_t before = time(NULL) - 24 * 60 * 60;
+    time_t before = time(NULL) - 60 * 60; /* since it was written to */
     for (FTSENT *e; walk && (e = fts_read(walk));)
         if (e->fts_info == FTS_F && e->fts_statp->st_mtime < before)
             unlink(e->fts_path);
@@ -202,16 +203,16 @@ static fw_error put_file(struct blobs *blobs, const char *key, const char *path,
     return error == FW_ERR_UNSUPPORTED ? put_copy(mine(blobs), key, path, why) : error;
 }
 
-static fw_error remove_it(struct blobs *blobs, const char *key, struct fw_failure *why)
+static fw_error remove_now(struct files *f, const char *key, struct fw_failure *why)
 {
     char path[PATH_MAX];
-    fw_error error = path_of(mine(blobs), key, path, why);
+    fw_error error = path_of(f, key, path, why);
     if (error)
         return error;
     if (unlink(path) != 0)
         return errno == ENOENT || errno == ENOTDIR ? FW_OK
                                                    : files_say(why, errno, "cannot remove %s", key);
-    size_t root = strlen(mine(blobs)->folder);
+    size_t root = strlen(f->folder);
     for (char *slash; (slash = strrchr(path, '/')) && (size_t)(slash - path) > root;) {
         *slash = 0;
         if (rmdir(path) != 0) /* holds others */
@@ -349,6 +350,68 @@ static uint64_t free_bytes(struct blobs *blobs)
     return (uint64_t)info.f_bavail * info.f_frsize;
 }
 
+static void tidy(struct blobs *blobs)
+{
+    remove_left_over(mine(blobs));
+}
+
+static double used(struct blobs *blobs)
+{
+    struct statvfs info;
+    if (statvfs(mine(blobs)->folder, &info) != 0)
+        return 0;
+    uint64_t taken = (uint64_t)info.f_blocks - info.f_bfree, room = taken + info.f_bavail;
+    return room ? (double)taken / (double)room : 0;
+}
+
+/* ---- nothing goes ---- */
+
+/* Whoever removes holds .lock with others for that moment; who wants that nothing goes holds it
+ * alone. The system gives it back for a process that ended. */
+static fw_error hold(struct blobs *blobs, int *fd, struct fw_failure *why)
+{
+    enum { TRIES = 500 };
+    char path[PATH_MAX];
+    fw_error error = path_of(mine(blobs), ".lock", path, why);
+    if (error)
+        return error;
+    *fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0640);
+    if (*fd < 0)
+        return files_say(why, errno, "cannot open %.120s", path);
+    for (int i = 0; i < TRIES; i++) {
+        if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+            return FW_OK;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    close(*fd);
+    *fd = -1;
+    return failure_say(why, FW_ERR_TIMEOUT, 0, "another backup is being made");
+}
+
+/* -1: nobody ever wanted that. */
+static fw_error may_remove(struct files *f, int *fd, struct fw_failure *why)
+{
+    char path[PATH_MAX];
+    fw_error error = path_of(f, ".lock", path, why);
+    *fd = error ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0 || flock(*fd, LOCK_SH | LOCK_NB) == 0)
+        return error;
+    close(*fd);
+    return failure_say(why, FW_ERR_TIMEOUT, 0, "a backup is being made: nothing goes meanwhile");
+}
+
+static fw_error remove_it(struct blobs *blobs, const char *key, struct fw_failure *why)
+{
+    int lock;
+    fw_error error = may_remove(mine(blobs), &lock, why);
+    if (error)
+        return error;
+    error = remove_now(mine(blobs), key, why);
+    if (lock >= 0)
+        close(lock);
+    return error;
+}
+
 static const struct blobs_driver driver = {
     .close = close_it,
     .put = put,
@@ -359,4 +422,7 @@ static const struct blobs_driver driver = {
     .remove = remove_it,
     .list = list,
     .free = free_bytes,
+    .tidy = tidy,
+    .used = used,
+    .hold = hold,
 };

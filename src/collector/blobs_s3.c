@@ -377,6 +377,19 @@ static uint64_t free_bytes(struct blobs *blobs)
     return UINT64_MAX;
 }
 
+static double used(struct blobs *blobs)
+{
+    (void)blobs;
+    return 0;
+}
+
+static fw_error hold(struct blobs *blobs, int *fd, struct fw_failure *why)
+{
+    (void)blobs;
+    *fd = -1;
+    return failure_say(why, FW_ERR_UNSUPPORTED, 0, "a store in S3 is backed up by its provider");
+}
+
 static const struct blobs_driver driver = {
     .close = close_it,
     .put = put,
@@ -387,4 +400,6 @@ static const struct blobs_driver driver = {
     .remove = remove_it,
     .list = list,
     .free = free_bytes,
+    .used = used,
+    .hold = hold,
 };

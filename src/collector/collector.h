@@ -49,6 +49,7 @@ struct collector_options { /* as the command line gave them; docs and defaults: 
     unsigned proxy_count;
     unsigned requests_a_minute; /* of one key or address, bursts aside; 0: no limit */
     bool open_symbols;          /* symbol paths need no token */
+    const char *archive;        /* of --backup and --restore */
 };
 
 struct collector { /* everything that lives as long as the process; each member locks for itself */

@@ -166,7 +166,7 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-fw_error db_open(const char *url, struct db **db, struct fw_failure *why)
+static fw_error open_pools(const char *url, struct db **db, struct fw_failure *why)
 {
     *db = NULL;
     const struct db_driver *driver;
@@ -190,13 +190,34 @@ fw_error db_open(const char *url, struct db **db, struct fw_failure *why)
     made->driver = driver;
     pool_init(&made->pools[DB_READ], driver->readers);
     pool_init(&made->pools[DB_WRITE], driver->writers);
-    fw_error error = db_migrate(made, schema_migrations, schema_version, why);
-    if (error) {
-        db_close(made);
-        return error;
-    }
     *db = made;
     return FW_OK;
+}
+
+fw_error db_open(const char *url, struct db **db, struct fw_failure *why)
+{
+    fw_error error = open_pools(url, db, why);
+    if (!error)
+        error = db_migrate(*db, schema_migrations, schema_version, why);
+    if (error) {
+        db_close(*db);
+        *db = NULL;
+    }
+    return error;
+}
+
+fw_error db_open_as_it_is(const char *url, struct db **db, uint64_t *version,
+                          struct fw_failure *why)
+{
+    *version = 0;
+    fw_error error = open_pools(url, db, why);
+    if (!error)
+        error = db_version(*db, schema_version, version, why);
+    if (error) {
+        db_close(*db);
+        *db = NULL;
+    }
+    return error;
 }
 
 void db_close(struct db *db)
@@ -212,6 +233,11 @@ void db_close(struct db *db)
 bool db_is_postgres(const struct db *db)
 {
     return db->driver == &db_postgres;
+}
+
+fw_error db_erase(struct db *db, struct fw_failure *why)
+{
+    return db->driver->erase ? db->driver->erase(db, why) : FW_OK;
 }
 
 fw_error db_backup(struct db *db, const char *path, struct fw_failure *why)

@@ -42,6 +42,9 @@ struct db_conn;
 /* "sqlite:PATH" or "postgresql://...". The schema is brought to this version (schema.h); a newer
  * one is refused with FW_ERR_UNSUPPORTED. */
 fw_error db_open(const char *url, struct db **db, struct fw_failure *why);
+/* The same, and the schema stays as it is, of which `version` tells the number: for copies. */
+fw_error db_open_as_it_is(const char *url, struct db **db, uint64_t *version,
+                          struct fw_failure *why);
 void db_close(struct db *db); /* NULL is fine */
 bool db_is_postgres(const struct db *db);
 
@@ -111,6 +114,11 @@ int64_t db_get_int(const struct db_rows *rows, int column); /* NULL: 0 */
 double db_get_real(const struct db_rows *rows, int column);
 const char *db_get_text(const struct db_rows *rows, int column);  /* until db_next; NULL: NULL */
 struct span db_get_bytes(const struct db_rows *rows, int column); /* until db_next */
+
+/* Overwrites what was deleted until now, in the database's files and its journal. SQLite alone:
+ * PostgreSQL has its own times for that (docs/operations.md). FW_ERR_TIMEOUT: somebody still reads
+ * what it was before. */
+fw_error db_erase(struct db *db, struct fw_failure *why);
 
 /* A whole copy while others write (SQLite: online backup; PostgreSQL: FW_ERR_UNSUPPORTED, the
  * message names pg_dump). */

@@ -58,6 +58,7 @@ struct db_driver {
     int64_t (*get_int)(const struct db_conn *conn, int column);
     double (*get_real)(const struct db_conn *conn, int column);
     struct span (*get_bytes)(const struct db_conn *conn, int column, bool text);
+    fw_error (*erase)(struct db *db, struct fw_failure *why); /* NULL: nothing to do */
     fw_error (*backup)(struct db *db, const char *path, struct fw_failure *why);
 };
 extern const struct db_driver db_sqlite, db_postgres;
@@ -79,5 +80,7 @@ struct db {
 /* Brings the schema to `count` migrations, in one transaction; two servers may do so at once. */
 fw_error db_migrate(struct db *db, const struct schema_migration *migrations, size_t count,
                     struct fw_failure *why);
+/* The schema's number; FW_ERR_UNSUPPORTED above `count`. */
+fw_error db_version(struct db *db, size_t count, uint64_t *version, struct fw_failure *why);
 
 #endif

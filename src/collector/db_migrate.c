@@ -148,3 +148,14 @@ fw_error db_migrate(struct db *db, const struct schema_migration *migrations, si
     db_give(db, conn);
     return error;
 }
+
+fw_error db_version(struct db *db, size_t count, uint64_t *version, struct fw_failure *why)
+{
+    struct db_conn *conn;
+    fw_error error = db_take(db, DB_READ, &conn, why);
+    if (error)
+        return error;
+    error = read_version(conn, version, why);
+    db_give(db, conn);
+    return !error && *version > count ? newer(*version, count, why) : error;
+}

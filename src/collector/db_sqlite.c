@@ -164,8 +164,10 @@ static int set_up(struct sqlite_conn *c, enum db_use use)
                                "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
                                "PRAGMA wal_autocheckpoint=4000;"
                                "PRAGMA journal_size_limit=67108864");
+    /* What is deleted is overwritten: bodies pass through here, and people may have them forgotten
+     * (db_erase). */
     if (!result)
-        result = pragma(c->db, use == DB_WRITE ? "PRAGMA cache_size=-32768"
+        result = pragma(c->db, use == DB_WRITE ? "PRAGMA cache_size=-32768; PRAGMA secure_delete=ON"
                                                : "PRAGMA cache_size=-8192; PRAGMA query_only=ON");
     int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
     if (!result)
@@ -448,6 +450,28 @@ static struct span get_bytes(const struct db_conn *conn, int column, bool text)
     return (struct span){data, (size_t)sqlite3_column_bytes(row(conn), column)};
 }
 
+/* ---- what was deleted ---- */
+
+/* All of the WAL into the database, and the WAL cut to nothing: the pages of before are gone. */
+static fw_error erase(struct db *db, struct fw_failure *why)
+{
+    struct db_conn *conn;
+    struct db_rows *rows;
+    fw_error error = db_take(db, DB_WRITE, &conn, why);
+    if (error)
+        return error;
+    error = db_query(conn, &rows, why, "PRAGMA wal_checkpoint(TRUNCATE)", DB_NONE);
+    if (!error) {
+        bool busy = db_next(rows) && db_get_int(rows, 0) != 0;
+        error = db_end(rows, why);
+        if (!error && busy)
+            error = failure_say(why, FW_ERR_TIMEOUT, 0,
+                                "database: somebody still reads what it was before");
+    }
+    db_give(db, conn);
+    return error;
+}
+
 /* ---- a copy ---- */
 
 /* All pages under one snapshot: writers go on in the WAL meanwhile. */
@@ -520,5 +544,6 @@ const struct db_driver db_sqlite = {
     .get_int = get_int,
     .get_real = get_real,
     .get_bytes = get_bytes,
+    .erase = erase,
     .backup = backup,
 };

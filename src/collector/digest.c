@@ -168,23 +168,28 @@ static void find_install(struct digest_maker *m, const char *salt)
     }
 }
 
+/* What is in the sums is in a group, also without any frame. */
+static void choose_key(struct digest_maker *m)
+{
+    if (m->d->stack_count == 0)
+        digest_put_empty(m, m->d->duration_ns);
+    digest_choose_key(m);
+}
+
 static void take_hang(struct digest_maker *m)
 {
     const struct report *r = m->report;
     struct digest *d = m->d;
     d->ending = r->hang.ending;
     d->duration_ns = at_most(r->hang.duration_ns, DIGEST_LONGEST_NS);
-    d->counts = r->hang.present && d->ending != FWR_VETOED;
-    for (size_t i = 0; i < r->sample_count; i++)
-        if (r->samples[i].stack < r->thread_count)
-            digest_put_thread(m, r->samples[i].stack,
-                              at_most(r->samples[i].weight_ns, DIGEST_LONGEST_NS),
-                              r->samples[i].count);
+    d->counts = d->ending != FWR_VETOED;
+    if (!d->counts || !r->hang.present) /* broken off before its hang: a hang of unknown length */
+        return;
+    digest_put_samples(m);
     if (d->stack_count == 0 && r->hang.thread < r->thread_count &&
         r->threads[r->hang.thread].frame_count)
         digest_put_thread(m, r->hang.thread, d->duration_ns, 1);
-    if (d->counts)
-        digest_choose_key(m);
+    choose_key(m);
 }
 
 static void take_calls(struct digest_maker *m)
@@ -201,7 +206,7 @@ static void take_calls(struct digest_maker *m)
             continue;
         const char *api = digest_text(m, r->apis[call->api].name, DIGEST_NAME);
         size_t stack = call->stack < r->thread_count ? digest_put_thread(m, call->stack, 0, 0)
-                                                     : digest_put_empty(m);
+                                                     : digest_put_empty(m, 0);
         if (!api || !*api || stack == SIZE_MAX)
             continue;
         d->calls[d->call_count++] =
@@ -311,15 +316,15 @@ static void take_foreign(struct digest_maker *m)
         }
     d->counts = true;
     d->ending = is_watchdog(&r->info) ? FWR_KILLED : FWR_ENDING_NONE;
-    if (best == 0)
-        return;
-    const struct report_thread *t = &r->threads[chosen];
-    d->duration_ns = foreign_duration(r, t);
-    if (t->order == REPORT_STACK)
-        digest_put_thread(m, chosen, d->duration_ns, 1);
-    else
-        digest_put_tree(m, chosen, d->duration_ns);
-    digest_choose_key(m);
+    if (best > 0) {
+        const struct report_thread *t = &r->threads[chosen];
+        d->duration_ns = foreign_duration(r, t);
+        if (t->order == REPORT_STACK)
+            digest_put_thread(m, chosen, d->duration_ns, 1);
+        else
+            digest_put_tree(m, chosen, d->duration_ns);
+    }
+    choose_key(m);
 }
 
 /* ---- the whole ---- */

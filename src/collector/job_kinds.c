@@ -3,8 +3,10 @@
 
 /* clang-format off */
 extern const struct job_kind job_convert; /* upload_job.c */
+extern const struct job_kind job_forget; /* forget.c */
 extern const struct job_kind job_names; /* groups_jobs.c */
 extern const struct job_kind job_packs_sweep; /* packs.c */
+extern const struct job_kind job_retention; /* retention.c */
 extern const struct job_kind job_rules; /* groups_jobs.c */
 extern const struct job_kind job_rules_check; /* groups_jobs.c */
 extern const struct job_kind job_symbols_used; /* symbols.c */
@@ -12,8 +14,10 @@ extern const struct job_kind job_uploads; /* upload_sweep.c */
 
 static const struct job_kind *const kinds[] = {
     &job_convert,
+    &job_forget,
     &job_names,
     &job_packs_sweep,
+    &job_retention,
     &job_rules,
     &job_rules_check,
     &job_symbols_used,

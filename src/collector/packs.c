@@ -72,13 +72,17 @@ static fw_error body_of_pack(struct collector *c, const char *key, uint64_t offs
     return e;
 }
 
-fw_error packs_body(struct collector *c, struct db_conn *conn, int64_t report, uint8_t **body,
-                    size_t *size, struct fw_failure *why)
+struct place {     /* of a body */
+    char key[200]; /* "": not in a pack */
+    uint64_t offset, packed;
+};
+
+/* A body of the inbox is unpacked at once; FW_ERR_NOT_FOUND, or FW_OK and a place. */
+static fw_error find_body(struct db_conn *conn, int64_t report, struct place *place, uint8_t **body,
+                          size_t *size, struct fw_failure *why)
 {
     struct db_rows *rows;
-    char key[200] = "";
-    uint64_t offset = 0, packed = 0;
-    *body = NULL;
+    *place = (struct place){.key = ""};
     fw_error e = db_query(conn, &rows, why,
                           "SELECT pack.key, report.body_offset, report.body_size, inbox_body.body"
                           " FROM report LEFT JOIN pack ON pack.id = report.pack"
@@ -91,19 +95,37 @@ fw_error packs_body(struct collector *c, struct db_conn *conn, int64_t report, u
         failure_say(why, FW_ERR_NOT_FOUND, 0, "the report's body is not kept any more");
     if (db_next(rows)) {
         if (!db_is_null(rows, 0)) {
-            snprintf(key, sizeof key, "%s", db_get_text(rows, 0));
-            offset = (uint64_t)db_get_int(rows, 1);
-            packed = (uint64_t)db_get_int(rows, 2);
+            snprintf(place->key, sizeof place->key, "%s", db_get_text(rows, 0));
+            place->offset = (uint64_t)db_get_int(rows, 1);
+            place->packed = (uint64_t)db_get_int(rows, 2);
+            found = FW_OK;
         } else if (!db_is_null(rows, 3))
             found = packs_unsqueeze(db_get_bytes(rows, 3), BODY_LIMIT, body, size, why);
     }
     e = db_end(rows, why);
-    if (e) {
-        free(*body);
+    return e ? e : found;
+}
+
+fw_error packs_body(struct collector *c, struct db_conn *conn, int64_t report, uint8_t **body,
+                    size_t *size, struct fw_failure *why)
+{
+    struct place place, before = {.key = ""};
+    for (;;) {
         *body = NULL;
-        return e;
+        fw_error e = find_body(conn, report, &place, body, size, why);
+        if (e) {
+            free(*body);
+            *body = NULL;
+            return e;
+        }
+        if (!*place.key)
+            return FW_OK;
+        e = body_of_pack(c, place.key, place.offset, place.packed, body, size, why);
+        /* A pack that was written anew meanwhile (forget_pack.c) has another key now. */
+        if (e != FW_ERR_NOT_FOUND || strcmp(before.key, place.key) == 0)
+            return e;
+        before = place;
     }
-    return *key ? body_of_pack(c, key, offset, packed, body, size, why) : found;
 }
 
 /* ---- writing ---- */
@@ -121,7 +143,7 @@ struct pack { /* one that is being written */
     uint64_t size, oldest_ms;
     int64_t lease_ms; /* names this writer's rows */
     uint8_t *bytes;
-    char key[64];
+    char key[PACKS_KEY];
 };
 
 static fw_error no_memory(struct fw_failure *why)
@@ -206,7 +228,7 @@ static fw_error read_bodies(struct pack *p, struct db_conn *conn, struct fw_fail
     return e;
 }
 
-static void name_pack(struct pack *p)
+void packs_name(char key[PACKS_KEY])
 {
     unsigned char random[12];
     char text[2 * sizeof random + 1] = "";
@@ -216,8 +238,8 @@ static void name_pack(struct pack *p)
     RAND_bytes(random, sizeof random);
     for (size_t i = 0; i < sizeof random; i++)
         snprintf(text + 2 * i, 3, "%02x", random[i]);
-    snprintf(p->key, sizeof p->key, "packs/%04d%02d%02d/%s.pack", day.tm_year + 1900,
-             day.tm_mon + 1, day.tm_mday, text);
+    snprintf(key, PACKS_KEY, "packs/%04d%02d%02d/%s.pack", day.tm_year + 1900, day.tm_mon + 1,
+             day.tm_mday, text);
 }
 
 /* One report from the inbox to the pack. When the lease was lost another server does it. */
@@ -278,7 +300,7 @@ static fw_error with_conn(struct pack *p, enum db_use use, pack_step step, struc
 static fw_error write_pack(struct pack *p, struct fw_failure *why)
 {
     fw_error e = with_conn(p, DB_READ, read_bodies, why);
-    name_pack(p);
+    packs_name(p->key);
     e = e ? e : blobs_put(p->c->blobs, p->key, (struct span){p->bytes, (size_t)p->size}, why);
     /* A commit whose answer was lost may have happened: the blob stays until it is swept. */
     return e ? e : with_conn(p, DB_WRITE, move_rows, why);
@@ -389,6 +411,7 @@ static fw_error sweep(struct collector *c, const struct job *job, struct fw_fail
         if (!e && !named)
             e = blobs_remove(c->blobs, s.keys[i], why);
     }
+    blobs_tidy(c->blobs); /* packs that were half written */
     free(s.keys);
     return e;
 }

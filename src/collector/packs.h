@@ -15,6 +15,7 @@
 #include "collector/collector.h"
 #include "collector/db.h"
 
+enum { PACKS_KEY = 64 };
 enum { PACKS_BYTES = 4 << 20, PACKS_WAIT_MS = 60 * 1000 };
 
 /* The body of a row of `report`, as it was sent, malloc'ed. FW_ERR_NOT_FOUND: it is gone. */
@@ -27,6 +28,8 @@ fw_error packs_squeeze(struct span body, uint8_t **packed, size_t *size, struct 
 fw_error packs_unsqueeze(struct span packed, size_t limit, uint8_t **body, size_t *size,
                          struct fw_failure *why);
 
+/* A key for a new pack that no other has. */
+void packs_name(char key[PACKS_KEY]);
 /* Writes one pack when it is time for it. How many bodies went into it: 0, none. */
 fw_error packs_write(struct collector *c, size_t *count, struct fw_failure *why);
 

@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum option_number {
-    OPTION_BASE_URL = 256,
+    OPTION_BACKUP = 256,
+    OPTION_BASE_URL,
     OPTION_CONVERT_MEMORY,
     OPTION_CONVERT_OUTPUT,
     OPTION_CONVERT_SECONDS,
@@ -24,6 +25,7 @@ enum option_number {
     OPTION_NEW_TOKEN,
     OPTION_OPEN_SYMBOLS,
     OPTION_REQUESTS,
+    OPTION_RESTORE,
     OPTION_ROUTES,
     OPTION_STORE,
     OPTION_TLS_CERT,
@@ -35,6 +37,7 @@ enum option_number {
 };
 
 static const struct option names[] = {
+    {"backup", required_argument, NULL, OPTION_BACKUP},
     {"base-url", required_argument, NULL, OPTION_BASE_URL},
     {"convert-memory", required_argument, NULL, OPTION_CONVERT_MEMORY},
     {"convert-output", required_argument, NULL, OPTION_CONVERT_OUTPUT},
@@ -46,6 +49,7 @@ static const struct option names[] = {
     {"new-token", no_argument, NULL, OPTION_NEW_TOKEN},
     {"open-symbols", no_argument, NULL, OPTION_OPEN_SYMBOLS},
     {"requests-per-minute", required_argument, NULL, OPTION_REQUESTS},
+    {"restore", required_argument, NULL, OPTION_RESTORE},
     {"routes", no_argument, NULL, OPTION_ROUTES},
     {"store", required_argument, NULL, OPTION_STORE},
     {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
@@ -190,7 +194,10 @@ enum serve_action serve_options_parse(int argc, char **argv, struct collector_op
             action = SERVE_NEW_TOKEN;
         else if (option == OPTION_ROUTES)
             action = SERVE_ROUTES;
-        else if (!take(option, optarg, options))
+        else if (option == OPTION_BACKUP || option == OPTION_RESTORE) {
+            action = option == OPTION_BACKUP ? SERVE_BACKUP : SERVE_RESTORE;
+            options->archive = optarg;
+        } else if (!take(option, optarg, options))
             return SERVE_WRONG;
     }
     if (optind < argc) {

@@ -4,7 +4,14 @@
 
 #include "collector/collector.h"
 
-enum serve_action { SERVE_RUN, SERVE_NEW_TOKEN, SERVE_ROUTES, SERVE_WRONG };
+enum serve_action {
+    SERVE_RUN,
+    SERVE_NEW_TOKEN,
+    SERVE_ROUTES,
+    SERVE_BACKUP,
+    SERVE_RESTORE,
+    SERVE_WRONG
+};
 
 /* Texts of `options` are those of argv, or static. SERVE_WRONG: said on standard error. */
 enum serve_action serve_options_parse(int argc, char **argv, struct collector_options *options);

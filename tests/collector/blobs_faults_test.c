@@ -111,7 +111,7 @@ static void a_small_file_system_fills_and_recovers(void **state)
     assert_int_equal(opened_again, FW_OK); /* what is there can be read */
 }
 
-/* Somebody killed while writing leaves a file, which goes after a day; a fresh one stays. */
+/* Somebody killed while writing leaves a file, which goes after an hour; a fresh one stays. */
 static void what_killed_processes_left_is_removed(void **state)
 {
     (void)state;
@@ -122,8 +122,7 @@ static void what_killed_processes_left_is_removed(void **state)
     snprintf(fresh, sizeof fresh, "%s/store/.new/fresh", folder);
     make_file(old, 10);
     make_file(fresh, 10);
-    struct timespec times[2] = {{.tv_sec = time(NULL) - 25 * 3600},
-                                {.tv_sec = time(NULL) - 25 * 3600}};
+    struct timespec times[2] = {{.tv_sec = time(NULL) - 61 * 60}, {.tv_sec = time(NULL) - 61 * 60}};
     assert_int_equal(utimensat(AT_FDCWD, old, times, 0), 0);
     blobs_close(blobs);
     FINE(blobs_open(url, NULL, 0, &blobs, &why));

@@ -249,6 +249,15 @@ def check_triage(c, P, at, group):
     c.call("put", P + "rules", at, body={"text": rules["text"]})
 
 
+def check_keep(c, P, at):
+    kept = c.call("get", P + "settings", at)
+    assert c.call("put", P + "settings", at, body={"body_days": 20}) == dict(kept, body_days=20)
+    c.call("put", P + "settings", at, body=kept)
+    assert c.call("get", P + "retention", at)["reports"] == 0
+    c.call("post", P + "retention", at)
+    c.call("post", P + "forget", at, body={"install": "nobody"})
+
+
 def main():
     with open(os.path.join(ROOT, "docs", "openapi.yaml")) as file:
         text = file.read()
@@ -270,6 +279,7 @@ def main():
         check_calls(c, P, at)
         check_symbols(c)
         check_triage(c, P, at, group)
+        check_keep(c, P, at)
         left = {(m, p) for m, p in written if (m, p) not in c.seen}
         # Answered by tests of their own, which upload a file first.
         assert left <= {("delete", "/api/v1/symbols/files/{}")}, "never called: %s" % sorted(left)
