@@ -1,11 +1,13 @@
 /*
  * What the collector itself reads of a request: the target (and patterns of routes over it),
- * headers, and packed bodies. The first byte says which.
+ * headers, who asks, and packed bodies. The first byte says which.
  */
 #include "base/utf8.h"
 #include "collector/http_parse.h"
+#include "collector/http_peer.h"
 #include "collector/http_unpack.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +79,28 @@ static void fuzz_headers(const char *text)
     http_number(text, &number);
 }
 
+/* Trusted networks, a line each, then what stands in X-Forwarded-For. */
+static void fuzz_peer(const char *text)
+{
+    struct http_network trusted[2];
+    char client[HTTP_ADDRESS_SIZE], name[HTTP_ADDRESS_SIZE], network[64];
+    size_t count = 0;
+    while (count < 2 && strchr(text, '\n')) {
+        size_t size = strcspn(text, "\n");
+        snprintf(network, sizeof network, "%.*s", (int)(size < 63 ? size : 63), text);
+        count += http_network_parse(network, &trusted[count]);
+        text += size + 1;
+    }
+    for (size_t i = 0; i < count; i++)
+        check(trusted[i].bits <= 128);
+    http_peer_find(trusted, count, "10.1.2.3", text, client);
+    check(client[0] && strlen(client) < sizeof client);
+    check(count || strcmp(client, "10.1.2.3") == 0);
+    http_peer_name(client, name);
+    check(name[0] && strlen(name) < sizeof name);
+    http_peer_find(trusted, count, text, text, client);
+}
+
 static void fuzz_body(enum http_coding coding, struct span packed)
 {
     uint8_t *bytes, *again;
@@ -108,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     switch (data[0]) {
     case 't': fuzz_target(text); break;
     case 'h': fuzz_headers(text); break;
+    case 'f': fuzz_peer(text); break;
     case 'g': fuzz_body(HTTP_CODED_GZIP, (struct span){data + 1, size - 1}); break;
     case 'z': fuzz_body(HTTP_CODED_ZSTD, (struct span){data + 1, size - 1}); break;
     default: break;

@@ -129,11 +129,11 @@ _framewalk_serve() {
     case $prev in
     --data) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
     --tls-cert | --tls-key) mapfile -t COMPREPLY < <(compgen -f -- "$cur") && return ;;
-    --listen | --base-url | --database | --store | --workers | --requests-per-minute | --disk-reserve) return ;;
+    --listen | --base-url | --trusted-proxy | --database | --store | --workers | --requests-per-minute | --disk-reserve) return ;;
     --upload-limit | --unpacked-limit | --convert-memory | --convert-seconds | --convert-output) return ;;
     esac
-    mapfile -t COMPREPLY < <(compgen -W '--data --listen --base-url --tls-cert --tls-key --new-token --backup --restore
-        --database --store --workers --requests-per-minute --disk-reserve --upload-limit
+    mapfile -t COMPREPLY < <(compgen -W '--data --listen --base-url --tls-cert --tls-key --trusted-proxy
+        --new-token --backup --restore --database --store --workers --requests-per-minute --disk-reserve --upload-limit
         --unpacked-limit --convert-memory --convert-seconds --convert-output --open-symbols
         --help' -- "$cur")
 }

@@ -141,6 +141,7 @@ complete -c framewalk -n $serve -l listen -x -d 'Where it listens'
 complete -c framewalk -n $serve -l base-url -x -d 'The address that browsers use'
 complete -c framewalk -n $serve -l tls-cert -r -F -d 'PEM certificate'
 complete -c framewalk -n $serve -l tls-key -r -F -d 'PEM key of the certificate'
+complete -c framewalk -n $serve -l trusted-proxy -x -d 'A proxy whose X-Forwarded-For is believed'
 complete -c framewalk -n $serve -l backup -r -F -d "All of the data folder into one file"
 complete -c framewalk -n $serve -l restore -r -F -d "Make the data folder of such a file"
 complete -c framewalk -n $serve -l new-token -d "Print a new administrator's token"

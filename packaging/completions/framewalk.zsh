@@ -179,6 +179,7 @@ _framewalk_serve() {
         '--base-url=[the address that browsers use]:URL:' \
         '--tls-cert=[PEM certificate]:file:_files' \
         '--tls-key=[PEM key of the certificate]:file:_files' \
+        '*--trusted-proxy=[a proxy whose X-Forwarded-For is believed]:address:' \
         '--backup[all of the data folder into one file]:file:_files' \
         '--restore[make the data folder of such a file]:file:_files' \
         '--new-token[print a new administrator'\''s token]' \

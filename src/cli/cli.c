@@ -20,6 +20,26 @@ void cli_error(const char *format, ...)
     fprintf(stderr, "framewalk: %s\n", clean);
 }
 
+void cli_say(const char *format, ...)
+{
+    char *line = NULL, *clean = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vasprintf(&line, format, arguments);
+    va_end(arguments);
+    size_t room = size < 0 ? 0 : 4 * (size_t)size + 1; /* each byte may become \xNN */
+    clean = room ? malloc(room) : NULL;
+    if (clean) {
+        style_clean(line, clean, room);
+        puts(clean);
+    } else {
+        cli_error("out of memory");
+    }
+    free(clean);
+    if (size >= 0)
+        free(line);
+}
+
 enum cli_exit cli_exit_for(fw_error code)
 {
     switch (code) {

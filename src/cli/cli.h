@@ -27,6 +27,8 @@ enum cli_exit {
 
 /* Prints "framewalk: MESSAGE" to standard error, control characters made visible. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A line on standard output that may hold foreign text: what acts on terminals is shown as \xNN. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The exit code that belongs to an error of the library. */
 enum cli_exit cli_exit_for(fw_error code);

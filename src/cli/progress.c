@@ -1,6 +1,8 @@
 /* The progress line: rewritten in place, a few times a second at the most. */
 #include "cli/progress.h"
 
+#include "cli/style.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,11 +33,13 @@ void progress_show(struct progress *progress, const char *format, ...)
         return;
     progress->next = now() + again_after_ns;
     progress->shown = true;
-    fputs("\r\033[K", stderr);
+    char line[512], clean[2048]; /* names of files may hold anything */
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    style_clean(line, clean, sizeof clean);
+    fprintf(stderr, "\r\033[K%s", clean);
     fflush(stderr);
 }
 

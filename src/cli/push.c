@@ -74,7 +74,7 @@ static void told(void *context, const struct upload_item *item, const struct upl
         return;
     progress_end(&p->progress);
     if (good)
-        printf("%s  %s\n", name, verdict_text(answer->verdict));
+        cli_say("%s  %s", name, verdict_text(answer->verdict));
     else if (!answer || why)
         cli_error("%s: %s", name, why);
     else
@@ -126,7 +126,7 @@ static void list_one(struct push *p, struct upload_list *list, struct upload_ite
         return;
     }
     p->done++;
-    printf("%s  %8" PRIu64 " bytes  %s\n", item->id, item->size, item->path);
+    cli_say("%s  %8" PRIu64 " bytes  %s", item->id, item->size, item->path);
     upload_item_drop(item);
 }
 

@@ -239,8 +239,7 @@ static bool send_bytes(struct sending *s, struct push_answer *answer)
         pause_for(answer, failures);
     }
     failures = 0;
-    while (s->at < s->pack.bytes.size) {
-        uint64_t before = s->at;
+    for (uint64_t furthest = s->at; s->at < s->pack.bytes.size;) {
         show(s, 0);
         if (send_part(s, answer))
             continue;
@@ -249,7 +248,8 @@ static bool send_bytes(struct sending *s, struct push_answer *answer)
         struct push_answer failure = *answer;
         pause_for(answer, failures);
         ask_state(s, answer);
-        failures = s->at > before ? 0 : failures + 1;
+        failures = s->at > furthest ? 0 : failures + 1; /* not by going back and forth */
+        furthest = s->at > furthest ? s->at : furthest;
         if (failures == TRIES) {
             *answer = failure;
             return false;
@@ -275,7 +275,7 @@ static void send_file(struct push_debug *d, struct push_http *http, size_t index
     struct push_file *file = &d->found.files[index];
     struct sending s = {.debug = d, .http = http, .file = file, .number = number, .of = of};
     progress_show(d->progress, "Packing %s", file->path);
-    if (!push_pack_open(file->path, !file->whole, &s.pack, file->message, sizeof file->message)) {
+    if (!push_pack_open(file, &s.pack, file->message, sizeof file->message)) {
         file->fate = PUSH_FAILED;
         return;
     }
@@ -433,8 +433,8 @@ static void tell_file(const struct push_debug *d, const struct push_file *file)
     }
     if (c->quiet || (!c->verbose && !would && file->fate != PUSH_SENT))
         return;
-    printf("%s  %s%s%s\n", file->path, would ? "would be sent" : push_fate_words[file->fate],
-           file->message[0] ? ": " : "", file->message);
+    cli_say("%s  %s%s%s", file->path, would ? "would be sent" : push_fate_words[file->fate],
+            file->message[0] ? ": " : "", file->message);
     if (c->verbose)
         tell_ids(file);
 }

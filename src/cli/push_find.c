@@ -123,7 +123,10 @@ static bool look_at(struct push_found *found, const char *path, bool named)
                    (form == DEBUG_FILE_BREAKPAD && (named || ends_with(path, ".sym")));
     bool object = form == DEBUG_FILE_ELF || form == DEBUG_FILE_MACHO || form == DEBUG_FILE_MAP;
     bool archive = named && !foreign && !object && is_archive(start, (size_t)got);
-    struct push_file file = {.size = (uint64_t)about.st_size, .whole = foreign || archive};
+    struct push_file file = {.size = (uint64_t)about.st_size,
+                             .device = about.st_dev,
+                             .inode = about.st_ino,
+                             .whole = foreign || archive};
     if (!foreign && !object && !archive) {
         close(fd);
         return false;

@@ -7,6 +7,8 @@
 
 #include "symbolicate/debug_file.h"
 
+#include <sys/types.h>
+
 enum push_fate { /* what becomes of a file */
                  PUSH_WANTED = 0,
                  PUSH_NO_ID,      /* nothing that a report could name it by */
@@ -23,6 +25,8 @@ extern const char *const push_fate_words[];
 struct push_file {
     char *path;
     uint64_t size;
+    dev_t device; /* with `inode`: what was looked at, and nothing else, is sent */
+    ino_t inode;
     bool whole; /* an archive, or another tool's symbols: the collector looks inside */
     struct debug_slice *slices;
     size_t slice_count;

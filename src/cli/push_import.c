@@ -88,7 +88,7 @@ static enum cli_exit judge(struct push_import *i, const char *path,
         *(known ? &i->duplicates : &i->sent) += 1;
         progress_end(i->progress);
         if (verbose)
-            printf("%s  %s (%s)\n", path, known ? "known already" : "sent", kind ? kind : "?");
+            cli_say("%s  %s (%s)", path, known ? "known already" : "sent", kind ? kind : "?");
         return CLI_OK;
     }
     progress_end(i->progress);
@@ -132,7 +132,7 @@ enum cli_exit push_import_send(struct push_import *i)
     enum cli_exit code = CLI_OK;
     if (i->command->dry_run) {
         for (; i->listed < i->count; i->listed++)
-            printf("%s\n", i->paths[i->listed]);
+            cli_say("%s", i->paths[i->listed]);
         return code;
     }
     struct push_http *http = i->count ? push_http_open(i->settings, &why) : NULL;

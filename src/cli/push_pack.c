@@ -109,18 +109,28 @@ static void pack_bytes(struct push_pack *packed)
     close(fd);
 }
 
-bool push_pack_open(const char *path, bool pack, struct push_pack *packed, char *why, size_t size)
+static bool is_same(int fd, const struct push_file *file)
+{
+    struct stat about;
+    return fstat(fd, &about) == 0 && about.st_dev == file->device && about.st_ino == file->inode;
+}
+
+bool push_pack_open(const struct push_file *file, struct push_pack *packed, char *why, size_t size)
 {
     *packed = (struct push_pack){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || !map_file(fd, &packed->bytes)) {
-        snprintf(why, size, "%s", fd < 0 ? strerror(errno) : "it is empty, or cannot be mapped");
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool same = fd >= 0 && is_same(fd, file);
+    if (!same || !map_file(fd, &packed->bytes)) {
+        snprintf(why, size, "%s",
+                 fd < 0  ? strerror(errno)
+                 : !same ? "another file has taken its place"
+                         : "it is empty, or cannot be mapped");
         if (fd >= 0)
             close(fd);
         return false;
     }
     close(fd);
-    if (pack && packed->bytes.size > SMALL)
+    if (!file->whole && packed->bytes.size > SMALL)
         pack_bytes(packed);
     hash(packed);
     return true;

@@ -3,14 +3,15 @@
 #define CLI_PUSH_PACK_H
 
 #include "base/reader.h"
+#include "cli/push_find.h"
 
 struct push_pack {
     struct span bytes; /* mapped */
     char sha256[65];   /* digits; "": libcrypto is not there */
 };
 
-/* `pack`: with zstd. False: *why says it. */
-bool push_pack_open(const char *path, bool pack, struct push_pack *packed, char *why, size_t size);
+/* The file that was looked at; with zstd unless it is `whole`. False: *why says it. */
+bool push_pack_open(const struct push_file *file, struct push_pack *packed, char *why, size_t size);
 void push_pack_close(struct push_pack *packed);
 
 #endif

@@ -24,6 +24,8 @@ void serve_usage(FILE *to)
         "      --base-url URL        the address that browsers use, when it is another\n"
         "      --tls-cert FILE       PEM certificate; with --tls-key it speaks HTTPS\n"
         "      --tls-key FILE        PEM key of the certificate\n"
+        "      --trusted-proxy ADDRESS  a proxy in front, or its network (10.0.0.0/8), whose\n"
+        "                        X-Forwarded-For is believed; may be given several times\n"
         "      --new-token           print a new administrator's token, and end\n"
         "      --backup FILE         all of the data folder into one file, while a server runs\n"
         "      --restore FILE        make the data folder of such a file; it must be empty\n"

@@ -1,4 +1,4 @@
-/* access.h: names of scopes, making secrets, the audit log. */
+/* access_store.h: making and comparing secrets; access.h: the audit log. */
 #include "collector/access_store.h"
 
 #include "base/failure.h"
@@ -11,23 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const scopes[] = {"reports:write", "symbols:write", "read",
-                                     "symbols:read",  "triage",        "admin"};
-enum { SCOPES = sizeof scopes / sizeof *scopes, SECRET_BYTES = 32 };
-
-const char *access_scope_name(unsigned index)
-{
-    return index < SCOPES ? scopes[index] : NULL;
-}
-
-unsigned access_scope_of(const char *name)
-{
-    for (unsigned i = 0; i < SCOPES; i++) {
-        if (strcmp(name, scopes[i]) == 0)
-            return 1u << i;
-    }
-    return 0;
-}
+enum { SECRET_BYTES = 32 };
 
 bool access_same_text(const char *a, const char *b)
 {

@@ -3,9 +3,12 @@
 #include "collector/collector.h"
 #include "collector/db.h"
 #include "collector/http.h"
+#include "collector/http_parse.h"
+#include "collector/http_peer.h"
 #include "collector/http_session.h"
 #include "collector/metrics.h"
 #include "collector/rate_limits.h"
+#include "collector/token_request.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -18,8 +21,8 @@ enum {
     SMALL_BODY = 16384,
     LIST_DEFAULT = 50,
     LIST_MAX = 500,
-    LABEL_MAX = 63,
     SLUG_MAX = 40,
+    NAME_MAX_BYTES = 200,
 };
 
 static json_t *scopes_json(unsigned scopes)
@@ -35,21 +38,6 @@ static json_t *scopes_json(unsigned scopes)
 static json_t *time_json(const struct db_rows *rows, int column)
 {
     return db_is_null(rows, column) ? json_null() : json_integer(db_get_int(rows, column));
-}
-
-/* A text of the body that people typed: UTF-8 as jansson checks, of 1 to `most` bytes, one line. */
-static const char *text_of(struct http_request *r, const json_t *body, const char *name,
-                           size_t most)
-{
-    const char *text = json_string_value(json_object_get(body, name));
-    size_t size = text ? strlen(text) : 0;
-    bool fine = size >= 1 && size <= most;
-    for (size_t i = 0; i < size && fine; i++)
-        fine = (unsigned char)text[i] >= 0x20 && text[i] != 0x7f;
-    if (fine)
-        return text;
-    http_reply_error(r, 400, "\"%s\" must be one line of 1 to %zu bytes", name, most);
-    return NULL;
 }
 
 /* ---- a transaction of a handler ---- */
@@ -103,8 +91,9 @@ static void reply_session(struct http_request *r, const struct access *who, cons
 /* Few attempts, since each may be a guess. */
 static bool may_sign_in(struct http_request *r)
 {
-    char name[64];
-    snprintf(name, sizeof name, "login %s", http_address(r));
+    char name[64], address[HTTP_ADDRESS_SIZE];
+    http_peer_name(http_address(r), address);
+    snprintf(name, sizeof name, "login %s", address);
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     unsigned wait = rate_limits_take(r->collector->limits, name, LOGINS_A_MINUTE, LOGINS_A_MINUTE,
@@ -311,11 +300,14 @@ static void post_projects(struct http_request *r)
     json_t *body = of_server(r) ? http_json(r) : NULL;
     if (!body)
         return;
-    const char *slug = text_of(r, body, "slug", SLUG_MAX);
-    const char *name = slug ? text_of(r, body, "name", 200) : NULL;
-    if (name && !is_slug(slug))
+    char wrong[TOKEN_WRONG_SIZE];
+    const char *slug = token_request_text(body, "slug", SLUG_MAX, wrong);
+    const char *name = slug ? token_request_text(body, "name", NAME_MAX_BYTES, wrong) : NULL;
+    if (!name)
+        http_reply_error(r, 400, "%s", wrong);
+    else if (!is_slug(slug))
         http_reply_error(r, 400, "\"slug\" must be of a-z, 0-9 and -, and not begin with -");
-    else if (name)
+    else
         make_project(r, slug, name);
     json_decref(body);
 }
@@ -344,29 +336,6 @@ static void get_tokens(struct http_request *r)
                    " AND ($2 = 0 OR k.project = $2) ORDER BY k.id DESC LIMIT $3",
                    DB_VALUES(db_int(after), db_int(r->access.project), db_int(limit + 1)), limit,
                    token_json);
-}
-
-/* Nobody gives away more than they have. False: replied. */
-static bool scopes_of(struct http_request *r, const json_t *list, unsigned *scopes)
-{
-    *scopes = 0;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *name = json_string_value(json_array_get(list, i));
-        unsigned scope = name ? access_scope_of(name) : 0;
-        if (!scope) {
-            http_reply_error(r, 400,
-                             "\"scopes\" takes reports:write, symbols:write, read, symbols:read, "
-                             "triage, admin");
-            return false;
-        }
-        *scopes |= scope;
-    }
-    if (*scopes && !(*scopes & ~r->access.scopes))
-        return true;
-    http_reply_error(r, *scopes ? 403 : 400,
-                     *scopes ? "a token cannot give scopes that it has not itself"
-                             : "\"scopes\" must name at least one");
-    return false;
 }
 
 /* FW_ERR_NOT_FOUND: no such project. */
@@ -417,40 +386,19 @@ static void make_token(struct http_request *r, struct access_new *what, const ch
     OPENSSL_cleanse(secret, sizeof secret);
 }
 
-static bool read_token(struct http_request *r, const json_t *body, struct access_new *what,
-                       const char **slug)
-{
-    const char *kind = json_string_value(json_object_get(body, "kind"));
-    const json_t *expires = json_object_get(body, "expires_ms");
-    const json_t *scopes = json_object_get(body, "scopes");
-    what->kind = kind && strcmp(kind, "key") == 0 ? ACCESS_KEY : ACCESS_TOKEN;
-    *slug = json_string_value(json_object_get(body, "project"));
-    what->expires_ms = json_integer_value(expires);
-    what->label = text_of(r, body, "label", LABEL_MAX);
-    if (!what->label)
-        return false;
-    if (!kind || (strcmp(kind, "key") != 0 && strcmp(kind, "token") != 0))
-        http_reply_error(r, 400, "\"kind\" must be \"key\" or \"token\"");
-    else if (expires && !json_is_null(expires) && what->expires_ms <= (int64_t)collector_now_ms())
-        http_reply_error(r, 400, "\"expires_ms\" must be a time to come, or null");
-    else if (what->kind == ACCESS_KEY && !*slug)
-        http_reply_error(r, 400, "a key is of one project: \"project\" must name it");
-    else if (what->kind == ACCESS_KEY) /* it may send reports and nothing else */
-        return (what->scopes = ACCESS_REPORTS_WRITE) != 0;
-    else
-        return scopes_of(r, scopes, &what->scopes);
-    return false;
-}
-
 static void post_tokens(struct http_request *r)
 {
-    struct access_new what = {0};
-    const char *slug = NULL;
+    struct token_request request;
+    char wrong[TOKEN_WRONG_SIZE];
     json_t *body = http_json(r);
     if (!body)
         return;
-    if (read_token(r, body, &what, &slug))
-        make_token(r, &what, slug);
+    int status =
+        token_request_read(body, r->access.scopes, (int64_t)collector_now_ms(), &request, wrong);
+    if (status)
+        http_reply_error(r, status, "%s", wrong);
+    else
+        make_token(r, &request.what, request.slug);
     json_decref(body);
 }
 
@@ -460,9 +408,7 @@ static void delete_token(struct http_request *r)
     struct db_conn *conn;
     uint64_t id, rows = 0;
     const char *text = http_part(r, "id");
-    char *end;
-    id = strtoull(text, &end, 10);
-    if (*end || id > INT64_MAX) {
+    if (!http_number(text, &id) || id > INT64_MAX) {
         http_reply_error(r, 404, "there is no such token");
         return;
     }

@@ -16,25 +16,37 @@
 enum { JOBS_SHOWN = 100 };
 
 /* One number; false when the database did not answer. */
-static bool count(struct db_conn *conn, const char *sql, int64_t *n, struct fw_failure *why)
+static bool count_of(struct db_conn *conn, const char *sql, const struct db_value *values,
+                     size_t value_count, int64_t *n, struct fw_failure *why)
 {
     struct db_rows *rows = NULL;
-    if (db_query(conn, &rows, why, sql, DB_NONE))
+    if (db_query(conn, &rows, why, sql, values, value_count))
         return false;
     *n = db_next(rows) ? db_get_int(rows, 0) : 0;
     return db_end(rows, why) == FW_OK;
 }
 
+static bool count(struct db_conn *conn, const char *sql, int64_t *n, struct fw_failure *why)
+{
+    return count_of(conn, sql, DB_NONE, n, why);
+}
+
 /* ---- /api/v1/server ---- */
 
-static bool jobs_json(struct db_conn *conn, json_t *list, struct fw_failure *why)
+/* Who is limited to one project sees the jobs that are of it: subjects and messages of others are
+ * others' uploads and projects. */
+static bool jobs_json(struct db_conn *conn, int64_t project, json_t *list, struct fw_failure *why)
 {
+    char subject[24] = "";
+    if (project)
+        snprintf(subject, sizeof subject, "%lld", (long long)project);
     static const char *const states[] = {"queued", "running", "done", "failed"};
     struct db_rows *rows = NULL;
     if (db_query(conn, &rows, why,
                  "SELECT kind, subject, state, done, total, message FROM job"
-                 " WHERE state IN (0, 1, 3) ORDER BY state = 0, id DESC LIMIT $1",
-                 DB_VALUES(db_int(JOBS_SHOWN))))
+                 " WHERE state IN (0, 1, 3) AND ($2 = '' OR (kind = 'rules' AND subject = $2))"
+                 " ORDER BY state = 0, id DESC LIMIT $1",
+                 DB_VALUES(db_int(JOBS_SHOWN), db_text(subject))))
         return false;
     while (db_next(rows))
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:I, s:I, s:s}", "kind",
@@ -53,9 +65,11 @@ static void get_server(struct http_request *r)
     struct db_conn *conn = NULL;
     int64_t waiting = 0;
     json_t *jobs = json_array();
-    bool fine = !db_take(r->collector->db, DB_READ, &conn, &why) &&
-                count(conn, "SELECT COUNT(*) FROM inbox WHERE state = 0", &waiting, &why) &&
-                jobs_json(conn, jobs, &why);
+    bool fine =
+        !db_take(r->collector->db, DB_READ, &conn, &why) &&
+        count_of(conn, "SELECT COUNT(*) FROM inbox WHERE state = 0 AND ($1 = 0 OR project = $1)",
+                 DB_VALUES(db_int(r->access.project)), &waiting, &why) &&
+        jobs_json(conn, r->access.project, jobs, &why);
     db_give(r->collector->db, conn);
     if (!fine) {
         json_decref(jobs);
@@ -65,12 +79,12 @@ static void get_server(struct http_request *r)
     bool s3 = o->store && strncmp(o->store, "s3:", 3) == 0;
     http_reply_json(
         r, 200,
-        json_pack("{s:s, s:s, s:s, s:{s:I, s:I, s:I}, s:I, s:o}", "version", FW_VERSION, "database",
-                  db_is_postgres(r->collector->db) ? "postgresql" : "sqlite", "store",
+        json_pack("{s:s, s:s, s:s, s:{s:I, s:I, s:I, s:I}, s:I, s:o}", "version", FW_VERSION,
+                  "database", db_is_postgres(r->collector->db) ? "postgresql" : "sqlite", "store",
                   s3 ? "s3" : "files", "limits", "report_bytes", (json_int_t)INTAKE_REPORT_BYTES,
-                  "upload_bytes", (json_int_t)o->upload_bytes, "part_bytes",
-                  (json_int_t)UPLOAD_PART_BYTES, "waiting_reports", (json_int_t)waiting, "jobs",
-                  jobs));
+                  "import_bytes", (json_int_t)INTAKE_FOREIGN_BYTES, "upload_bytes",
+                  (json_int_t)o->upload_bytes, "part_bytes", (json_int_t)UPLOAD_PART_BYTES,
+                  "waiting_reports", (json_int_t)waiting, "jobs", jobs));
 }
 
 /* ---- /healthz ---- */
@@ -138,18 +152,15 @@ static bool write_gauges(struct http_request *r, FILE *to, struct fw_failure *wh
     return fine;
 }
 
-static bool from_loopback(const struct http_request *r)
-{
-    const char *address = http_address(r);
-    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
-}
-
 static void get_metrics(struct http_request *r)
 {
-    if (!(r->access.scopes & ACCESS_READ) && !from_loopback(r)) {
+    bool may = r->access.scopes & ACCESS_READ && !r->access.project;
+    if (!may && !http_from_this_machine(r)) {
         http_set_header(r, "WWW-Authenticate", "Bearer realm=\"framewalk\"");
-        http_reply_error(r, 401,
-                         "figures are for this machine, and for tokens with the scope read");
+        http_reply_error(
+            r, 401,
+            "figures are for this machine, and for tokens of all projects with the scope "
+            "read");
         return;
     }
     struct fw_failure why = {0};

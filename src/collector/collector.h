@@ -29,6 +29,8 @@ struct metrics;
 struct rate_limits;
 struct symbols;
 
+enum { COLLECTOR_PROXIES_MAX = 16 };
+
 struct collector_options { /* as the command line gave them; docs and defaults: serve_options.c */
     const char *data;      /* folder of everything, made when it is not there */
     const char *database;  /* "sqlite:PATH" or "postgresql://..."; NULL: DATA/db/main.sqlite */
@@ -39,10 +41,12 @@ struct collector_options { /* as the command line gave them; docs and defaults: 
     const char *tls_certificate, *tls_key; /* PEM files; NULL: plain HTTP */
     unsigned workers; /* that process reports and run jobs; 0: one per processor */
     uint64_t convert_memory, convert_seconds,
-        convert_output;         /* limits of the child that converts */
-    uint64_t upload_bytes;      /* of one debug file or archive */
-    uint64_t unpacked_bytes;    /* of all that one archive holds */
-    uint64_t disk_reserve;      /* free bytes below which nothing more is taken: 507 */
+        convert_output;      /* limits of the child that converts */
+    uint64_t upload_bytes;   /* of one debug file or archive */
+    uint64_t unpacked_bytes; /* of all that one archive holds */
+    uint64_t disk_reserve;   /* free bytes below which nothing more is taken: 507 */
+    const char *proxies[COLLECTOR_PROXIES_MAX]; /* whose X-Forwarded-For is believed */
+    unsigned proxy_count;
     unsigned requests_a_minute; /* of one key or address, bursts aside; 0: no limit */
     bool open_symbols;          /* symbol paths need no token */
     const char *archive;        /* of --backup and --restore */

@@ -6,6 +6,7 @@
 
 #include "base/failure.h"
 #include "collector/log.h"
+#include "collector/rate_limits.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,6 +23,7 @@ enum {
     CONNECTIONS_OF_ADDRESS = 1024,
     CONNECTION_MEMORY = 32 << 10, /* head and read buffer: longer heads are answered with 431 */
     BACKLOG = 1024,
+    LINES_A_MINUTE = 60, /* in the log, of the library's own */
 };
 
 /* ---- one request ---- */
@@ -49,24 +51,33 @@ static void *request_began(void *context, const char *raw, struct MHD_Connection
     return p;
 }
 
+void http_request_free(struct http_private *p)
+{
+    struct http_server *server = p->server;
+    http_body_drop(p);
+    arena_free(&p->request.arena);
+    free(p);
+    atomic_fetch_sub(&server->under_way, 1);
+}
+
 static void request_ended(void *context, struct MHD_Connection *connection, void **state,
                           enum MHD_RequestTerminationCode code)
 {
+    (void)context;
     (void)connection;
     (void)code;
-    struct http_server *server = context;
     struct http_private *p = *state;
     *state = NULL;
     if (!p)
         return;
     http_log_request(p);
-    http_body_drop(p);
     if (p->response)
         MHD_destroy_response(p->response);
     http_client_deadline(p->client, HTTP_HEAD_SECONDS);
-    arena_free(&p->request.arena);
-    free(p);
-    atomic_fetch_sub(&server->under_way, 1);
+    if (p->stream_state && !p->handled)
+        http_pool_free(p);
+    else
+        http_request_free(p);
 }
 
 static enum MHD_Result send_reply(struct http_private *p)
@@ -102,15 +113,15 @@ static enum MHD_Result end_head(struct http_private *p)
 {
     p->body_began_ms = http_clock_us() / 1000;
     http_client_deadline(p->client, HTTP_BODY_SECONDS);
-    bool now = announced(p) > HTTP_DRAIN_MAX || http_header(&p->request, "Expect");
+    bool now = p->close || announced(p) > HTTP_DRAIN_MAX || http_header(&p->request, "Expect");
     return p->replied && now ? send_reply(p) : MHD_YES;
 }
 
-static enum MHD_Result take_head(struct http_private *p, const char *method)
+static enum MHD_Result take_head(struct http_private *p, const char *method, const char *version)
 {
     p->head_done = true;
     p->request.method = method;
-    if (http_check_route(p)) {
+    if (http_head_check(p, version) && http_check_route(p)) {
         if (!http_access_remembered(p)) {
             p->head_again = true; /* a connection suspended in this call gets it once more */
             return http_pool_take(p, HTTP_TASK_ACCESS);
@@ -169,12 +180,11 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     (void)context;
     (void)connection;
     (void)url;
-    (void)version;
     struct http_private *p = *state;
     if (!p)
         return MHD_NO;
     if (!p->head_done)
-        return take_head(p, method);
+        return take_head(p, method, version);
     if (p->head_again) {
         p->head_again = false;
         return end_head(p);
@@ -190,8 +200,12 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 static void log_of_library(void *context, const char *format, va_list arguments)
 {
-    (void)context;
+    struct http_server *server = context;
     char text[LOG_LINE / 2];
+    /* Most of it is about heads that are none, which anybody may send. */
+    if (rate_limits_take(server->collector->limits, "log of libmicrohttpd", LINES_A_MINUTE,
+                         LINES_A_MINUTE, 1, http_clock_us()))
+        return;
     vsnprintf(text, sizeof text, format, arguments);
     text[strcspn(text, "\n")] = '\0';
     log_line("http: %s", text);
@@ -250,13 +264,14 @@ static fw_error start_daemon(struct http_server *server, const struct addrinfo *
     if (!error)
         server->daemon = MHD_start_daemon(
             flags, 0, NULL, NULL, on_request, server, /* the logger before all it may log */
-            MHD_OPTION_EXTERNAL_LOGGER, log_of_library, NULL, MHD_OPTION_SOCK_ADDR,
+            MHD_OPTION_EXTERNAL_LOGGER, log_of_library, server, MHD_OPTION_SOCK_ADDR,
             address->ai_addr, MHD_OPTION_URI_LOG_CALLBACK, request_began, server,
             MHD_OPTION_NOTIFY_COMPLETED, request_ended, server, MHD_OPTION_NOTIFY_CONNECTION,
             http_client_event, server, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
             MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-            (unsigned)CONNECTIONS_OF_ADDRESS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-            (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_HEAD_SECONDS,
+            (unsigned)(server->proxy_count ? CONNECTIONS : CONNECTIONS_OF_ADDRESS),
+            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_HEAD_SECONDS,
             MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG, MHD_OPTION_STRICT_FOR_CLIENT, 1,
             MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     if (!error && !server->daemon)
@@ -297,6 +312,9 @@ fw_error http_start(struct collector *collector, const struct http_routes *table
     server->collector = collector;
     server->tables = tables;
     server->table_count = count;
+    for (unsigned i = 0; i < collector->options->proxy_count; i++)
+        if (http_network_parse(collector->options->proxies[i], &server->proxies[i]))
+            server->proxy_count++;
     pthread_mutex_init(&server->clients_lock, NULL);
     pthread_cond_init(&server->sweep, NULL);
     more_descriptors();

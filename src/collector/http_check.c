@@ -115,13 +115,6 @@ bool http_check_route(struct http_private *p)
         http_reply_error(r, status, "%s", p->target_wrong);
         return false;
     }
-    /* Two lengths: a proxy in front may believe the other one (RFC 9112 section 6.3). */
-    if (http_header(r, "Transfer-Encoding") && http_header(r, "Content-Length")) {
-        http_set_header(r, "Connection", "close");
-        http_reply_error(r, MHD_HTTP_BAD_REQUEST,
-                         "a request has Content-Length or Transfer-Encoding, not both");
-        return false;
-    }
     if (!find_route(p))
         return false;
     take_secret(p);
@@ -187,10 +180,11 @@ static bool check_origin(struct http_private *p)
 static bool find_who(struct http_private *p)
 {
     struct fw_failure why = {0};
-    char name[64];
+    char name[64], address[HTTP_ADDRESS_SIZE];
     if (!p->secret)
         return true;
-    snprintf(name, sizeof name, "look %s", p->client->address);
+    http_peer_name(p->address, address);
+    snprintf(name, sizeof name, "look %s", address);
     if (!http_access_remembered(p) && !limit(p, name, LOOKS_A_MINUTE, 1))
         return false;
     fw_error error = access_find(p->server->collector->access, p->secret, &p->who, &why);
@@ -221,9 +215,11 @@ bool http_check_access(struct http_private *p)
     r->access = p->who.access;
     bool known = r->access.kind != ACCESS_NOBODY;
     if (!(p->route->flags & HTTP_NO_LIMIT)) {
-        char name[32];
-        snprintf(name, sizeof name, "key %lld", (long long)r->access.id);
-        if (!limit(p, known ? name : p->client->address, a_minute, 1))
+        char name[HTTP_ADDRESS_SIZE];
+        http_peer_name(p->address, name);
+        if (known)
+            snprintf(name, sizeof name, "key %lld", (long long)r->access.id);
+        if (!limit(p, name, a_minute, 1))
             return false;
     }
     if (!known && !needs_nothing(p))

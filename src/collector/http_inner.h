@@ -19,6 +19,7 @@
 #include "collector/collector.h"
 #include "collector/http.h"
 #include "collector/http_parse.h"
+#include "collector/http_peer.h"
 #include "collector/http_unpack.h"
 
 #include <microhttpd.h>
@@ -38,10 +39,10 @@ struct http_client { /* a connection; in the list of http_clients.c */
     int fd;
     atomic_uint_fast64_t deadline_ms; /* monotonic; UINT64_MAX: it waits for us */
     struct http_client *next, *previous;
-    char address[48]; /* without port */
+    char address[HTTP_ADDRESS_SIZE]; /* of the other end */
 };
 
-enum http_task { HTTP_TASK_ACCESS, HTTP_TASK_PIECE, HTTP_TASK_HANDLE };
+enum http_task { HTTP_TASK_ACCESS, HTTP_TASK_PIECE, HTTP_TASK_HANDLE, HTTP_TASK_FREE };
 
 struct http_private {
     struct http_request request;
@@ -51,9 +52,12 @@ struct http_private {
     struct http_target target;
     const char *target_wrong; /* why it is no target; NULL: it is one */
     bool target_too_long;
-    bool head_done;  /* the first call of the access handler was */
-    bool head_again; /* the next call is that one again */
-    bool handled;    /* the handler was called: streamed state is its own */
+    bool head_done;                  /* the first call of the access handler was */
+    bool head_again;                 /* the next call is that one again */
+    bool handled;                    /* the handler was called: streamed state is its own */
+    bool close;                      /* where the body ends is not known: nothing more is read */
+    bool forwarded;                  /* a proxy stands in front, whether trusted or not */
+    char address[HTTP_ADDRESS_SIZE]; /* who asks; "" before the head was read */
     uint64_t began_us;
 
     const struct http_route *route;
@@ -96,6 +100,8 @@ struct http_server {
     struct collector *collector;
     const struct http_routes *tables;
     size_t table_count;
+    struct http_network proxies[COLLECTOR_PROXIES_MAX]; /* trusted ones */
+    size_t proxy_count;
     struct MHD_Daemon *daemon;
     struct http_pool *pool;
     unsigned port;
@@ -126,6 +132,14 @@ fw_error http_pool_start(struct http_server *server, struct http_pool **pool,
 void http_pool_stop(struct http_pool *pool);
 /* Suspends the connection (call from its callback) and hands it over. MHD_NO: the server ends. */
 enum MHD_Result http_pool_take(struct http_private *p, enum http_task task);
+/* Has a request without a connection freed there: dropping streamed state may block. */
+void http_pool_free(struct http_private *p);
+/* http.c: the request's end, on any thread. */
+void http_request_free(struct http_private *p);
+
+/* http_head.c: who asks (p->address), and whether the head says in one way where its body ends.
+ * False: replied. `version`: as in the request line. */
+bool http_head_check(struct http_private *p, const char *version);
 
 /* http_check.c: from the head to the handler. Each returns false when it has replied. */
 bool http_check_route(struct http_private *p);

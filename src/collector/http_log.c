@@ -34,8 +34,9 @@ static bool of_interest(unsigned status)
 /* Who sends nothing but nonsense does not fill the disk with it. */
 static bool may_log(const struct http_private *p)
 {
-    char name[64];
-    snprintf(name, sizeof name, "log %s", p->client->address);
+    char name[64], address[HTTP_ADDRESS_SIZE];
+    http_peer_name(p->address, address);
+    snprintf(name, sizeof name, "log %s", address);
     return p->status >= 500 || !rate_limits_take(p->server->collector->limits, name, LINES_A_MINUTE,
                                                  LINES_A_MINUTE, 1, http_clock_us());
 }
@@ -47,7 +48,7 @@ void http_log_request(const struct http_private *p)
     uint64_t took = http_clock_us() - p->began_us;
     metrics_request(p->server->collector->metrics, kind_of(p), (int)p->status, took);
     if (of_interest(p->status) && may_log(p))
-        log_line("%s %s %.200s: %u after %llu ms, %llu bytes received, by %s", p->client->address,
+        log_line("%s %s %.200s: %u after %llu ms, %llu bytes received, by %s", p->address,
                  p->request.method, p->request.path, p->status, (unsigned long long)(took / 1000),
                  (unsigned long long)p->received,
                  p->request.access.kind == ACCESS_NOBODY ? "nobody" : p->request.access.label);

@@ -1,7 +1,7 @@
 /*
  * The threads that may block: they look up who asks, take pieces of streamed bodies and run
  * handlers, in the order in which requests came. Each request in the queue is a suspended
- * connection, so the limit of connections bounds the queue.
+ * connection, or has just lost its own, so the limit of connections bounds the queue.
  */
 #include "base/failure.h"
 #include "collector/http_inner.h"
@@ -58,6 +58,7 @@ static void run(struct http_private *p)
         break;
     case HTTP_TASK_PIECE: take_piece(p); break;
     case HTTP_TASK_HANDLE: handle(p); break;
+    case HTTP_TASK_FREE: http_request_free(p); return;
     }
     let_go(p);
 }
@@ -83,24 +84,33 @@ static void *work(void *context)
     return NULL;
 }
 
-enum MHD_Result http_pool_take(struct http_private *p, enum http_task task)
+static void add(struct http_pool *pool, struct http_private *p, enum http_task task)
 {
-    struct http_pool *pool = p->server->pool;
-    atomic_fetch_add(&p->server->suspended, 1);
-    if (atomic_load(&p->server->stopping)) {
-        atomic_fetch_sub(&p->server->suspended, 1);
-        return MHD_NO;
-    }
     p->task = task;
     p->next_task = NULL;
-    atomic_store(&p->holds, 1);
-    http_client_deadline(p->client, 0);
-    MHD_suspend_connection(p->connection);
     pthread_mutex_lock(&pool->lock);
     *pool->last = p;
     pool->last = &p->next_task;
     pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
+}
+
+void http_pool_free(struct http_private *p)
+{
+    add(p->server->pool, p, HTTP_TASK_FREE);
+}
+
+enum MHD_Result http_pool_take(struct http_private *p, enum http_task task)
+{
+    atomic_fetch_add(&p->server->suspended, 1);
+    if (atomic_load(&p->server->stopping)) {
+        atomic_fetch_sub(&p->server->suspended, 1);
+        return MHD_NO;
+    }
+    atomic_store(&p->holds, 1);
+    http_client_deadline(p->client, 0);
+    MHD_suspend_connection(p->connection);
+    add(p->server->pool, p, task);
     return MHD_YES;
 }
 

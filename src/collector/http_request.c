@@ -89,7 +89,7 @@ const char *http_session_cookie(const struct http_request *r)
 
 const char *http_address(const struct http_request *r)
 {
-    return r->inner->client->address;
+    return r->inner->address;
 }
 
 /* An Origin is scheme://host[:port]; a proxy in front may speak TLS, so the scheme is not compared.
@@ -109,6 +109,15 @@ bool http_same_origin(const struct http_request *r)
 const char *http_csrf(const struct http_request *r)
 {
     return r->inner->who.csrf;
+}
+
+bool http_from_this_machine(const struct http_request *r)
+{
+    const struct http_private *p = r->inner;
+    /* Behind a proxy of this machine that is not named as trusted, all seem to come from here. */
+    return (!p->forwarded || p->server->proxy_count) && !http_header(r, "Forwarded") &&
+           !http_header(r, "Via") &&
+           (strncmp(p->address, "127.", 4) == 0 || strcmp(p->address, "::1") == 0);
 }
 
 int64_t http_session_expires(const struct http_request *r)

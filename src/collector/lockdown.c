@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -47,6 +48,19 @@ static bool set_limits(const struct lockdown_limits *limits)
      * stacks count as memory. */
     return memory && limit(RLIMIT_CPU, limits->seconds) && limit(RLIMIT_FSIZE, limits->file) &&
            limit(RLIMIT_NOFILE, DESCRIPTORS) && limit(RLIMIT_CORE, 0);
+}
+
+/* close_range came with Linux 5.9. */
+static bool close_from(unsigned first)
+{
+    struct rlimit open_files;
+    if (syscall(SYS_close_range, first, ~0U, 0) == 0)
+        return true;
+    if (errno != ENOSYS || getrlimit(RLIMIT_NOFILE, &open_files) != 0)
+        return false;
+    for (rlim_t fd = first; fd < open_files.rlim_max && fd < INT_MAX; fd++)
+        close((int)fd);
+    return true;
 }
 
 /* False when the kernel has no Landlock. */
@@ -111,51 +125,51 @@ static bool open_below(scmp_filter_ctx filter, int folder)
                                   &elsewhere) == 0;
 }
 
+/* Allowed when `argument` under `mask` is `value`; otherwise it fails. */
+static bool allow_where(scmp_filter_ctx filter, int call, unsigned argument, uint64_t mask,
+                        uint64_t value)
+{
+    const struct scmp_arg_cmp is = {argument, SCMP_CMP_MASKED_EQ, mask, value};
+    return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &is) == 0;
+}
+
+/* Calls that reach further than they seem to: tgkill into other processes of the same user, as does
+ * fcntl (F_SETOWN with F_SETSIG has the kernel send any signal); code that was written as data runs
+ * only after mmap or mprotect. */
+static bool allow_parts(scmp_filter_ctx filter)
+{
+    static const int descriptor[] = {F_GETFD, F_SETFD, F_GETFL};
+    static const int fcntls[] = {SCMP_SYS(fcntl), SCMP_SYS(fcntl64)};
+    static const int maps[] = {SCMP_SYS(mmap), SCMP_SYS(mmap2), SCMP_SYS(mprotect)};
+    bool good = allow_where(filter, SCMP_SYS(tgkill), 0, UINT32_MAX, (uint64_t)getpid());
+    for (size_t i = 0; i < sizeof fcntls / sizeof *fcntls; i++)
+        for (size_t k = 0; k < sizeof descriptor / sizeof *descriptor; k++)
+            good = good && allow_where(filter, fcntls[i], 1, UINT32_MAX, (uint64_t)descriptor[k]);
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+        good = good && allow_where(filter, maps[i], 2, PROT_EXEC, 0);
+    return good;
+}
+
 /* What is not listed ends the process with SIGSYS; what libraries try and can do without fails. */
 static bool filter_calls(int folder)
 {
-    static const int allowed[] = {SCMP_SYS(read),
-                                  SCMP_SYS(readv),
-                                  SCMP_SYS(pread64),
-                                  SCMP_SYS(write),
-                                  SCMP_SYS(writev),
-                                  SCMP_SYS(pwrite64),
-                                  SCMP_SYS(lseek),
-                                  SCMP_SYS(_llseek),
-                                  SCMP_SYS(close),
-                                  SCMP_SYS(fstat),
-                                  SCMP_SYS(fstat64),
-                                  SCMP_SYS(ftruncate),
-                                  SCMP_SYS(ftruncate64),
-                                  SCMP_SYS(fcntl),
-                                  SCMP_SYS(fcntl64),
-                                  SCMP_SYS(mmap),
-                                  SCMP_SYS(mmap2),
-                                  SCMP_SYS(munmap),
-                                  SCMP_SYS(mremap),
-                                  SCMP_SYS(mprotect),
-                                  SCMP_SYS(madvise),
-                                  SCMP_SYS(brk),
-                                  SCMP_SYS(futex),
-                                  SCMP_SYS(set_robust_list),
-                                  SCMP_SYS(rseq),
-                                  SCMP_SYS(rt_sigprocmask),
-                                  SCMP_SYS(rt_sigreturn),
-                                  SCMP_SYS(rt_sigaction),
-                                  SCMP_SYS(sigreturn),
-                                  SCMP_SYS(sigaltstack),
-                                  SCMP_SYS(gettid),
-                                  SCMP_SYS(getpid),
-                                  SCMP_SYS(tgkill),
-                                  SCMP_SYS(sched_yield),
-                                  SCMP_SYS(sched_getaffinity),
-                                  SCMP_SYS(clock_gettime),
-                                  SCMP_SYS(clock_nanosleep),
-                                  SCMP_SYS(nanosleep),
-                                  SCMP_SYS(getrandom),
-                                  SCMP_SYS(restart_syscall),
-                                  SCMP_SYS(exit),
-                                  SCMP_SYS(exit_group)};
+    static const int allowed[] = {
+        /* the descriptors that are open */
+        SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(writev),
+        SCMP_SYS(pwrite64), SCMP_SYS(lseek), SCMP_SYS(_llseek), SCMP_SYS(close), SCMP_SYS(fstat),
+        SCMP_SYS(fstat64), SCMP_SYS(ftruncate), SCMP_SYS(ftruncate64),
+        /* memory; mmap and mprotect: allow_parts */
+        SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
+        /* threads, which conversion has two of; what glibc does at their start */
+        SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
+        /* signals of its own: abort(), and the limit of processor time */
+        SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigaction),
+        SCMP_SYS(sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(gettid), SCMP_SYS(getpid),
+        /* time, for progress; how many processors; hash seeds */
+        SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(clock_gettime),
+        SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(getrandom),
+        /* the end */
+        SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group)};
     static const int failing[] = {SCMP_SYS(open),     SCMP_SYS(stat),    SCMP_SYS(access),
                                   SCMP_SYS(readlink), SCMP_SYS(sysinfo), SCMP_SYS(prctl),
                                   SCMP_SYS(ioctl),    SCMP_SYS(uname),   SCMP_SYS(prlimit64)};
@@ -163,6 +177,7 @@ static bool filter_calls(int folder)
     bool good = filter && allow_all(filter, allowed, sizeof allowed / sizeof *allowed);
     for (size_t i = 0; good && i < sizeof failing / sizeof *failing; i++)
         good = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), failing[i], 0) == 0;
+    good = good && allow_parts(filter);
     /* glibc falls back to clone, whose flags can be seen. */
     good = good && seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0 &&
            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
@@ -176,6 +191,9 @@ fw_error lockdown(int folder, const struct lockdown_limits *limits, struct lockd
                   struct fw_failure *why)
 {
     *holds = (struct lockdown){0};
+    /* What a library of the parent opened without O_CLOEXEC is not for the child. */
+    if (!close_from((unsigned)folder + 1))
+        return failure_say(why, FW_ERR_SYSTEM, errno, "the parent's descriptors cannot be closed");
     /* Nobody waits for the result of a child whose parent is gone. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return failure_say(why, FW_ERR_SYSTEM, errno, "prctl failed");

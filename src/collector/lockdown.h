@@ -6,8 +6,10 @@
  *     no_new_privs        nothing that is executed gains rights
  *     Landlock            files: those below the output folder alone (Linux 5.13 and later)
  *     chroot, other user  when started as root: the output folder is all there is, user 65534
- *     seccomp             system calls: memory, threads, the descriptors that are open, openat
- *                         relative to the output folder. Nothing that makes sockets or processes
+ *     descriptors         those above the output folder's are closed
+ *     seccomp             system calls: memory (none that can be executed), threads, the
+ * descriptors that are open, openat relative to the output folder, signals to itself. Nothing that
+ * makes sockets or processes, or reaches other ones
  *
  * Where neither Landlock nor root is to be had, a child that was taken over could still open files
  * of its user by absolute paths, which seccomp does not see; it has no way to send them anywhere
@@ -31,8 +33,8 @@ struct lockdown { /* what holds */
     bool landlock, chroot;
 };
 
-/* `folder` is the descriptor of the output folder, the only one that openat may be given. Must be
- * called before the process has a second thread. */
+/* `folder` is the descriptor of the output folder, the only one that openat may be given; higher
+ * ones are closed. Must be called before the process has a second thread. */
 fw_error lockdown(int folder, const struct lockdown_limits *limits, struct lockdown *holds,
                   struct fw_failure *why);
 

@@ -9,6 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
+/* "fwk_", "fwt_" or "fws_" and digits is a secret wherever it stands (a path that was mistyped, a
+ * label): its digits at `c`, 0 when it is none. */
+static size_t secret_digits(const char *c)
+{
+    if (c[0] != 'f' || c[1] != 'w' || !c[2] || !strchr("kts", c[2]) || c[3] != '_')
+        return 0;
+    return strspn(c + 4, "0123456789abcdefABCDEF");
+}
+
 void log_line(const char *format, ...)
 {
     char text[LOG_LINE / 2], line[LOG_LINE];
@@ -22,7 +31,14 @@ void log_line(const char *format, ...)
     gmtime_r(&now, &parts);
     size_t n = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%SZ ", &parts);
     for (const char *c = text; *c && n + 8 < sizeof line;) {
-        size_t length = utf8_length(c);
+        size_t length = utf8_length(c), digits = secret_digits(c);
+        if (digits) {
+            memcpy(line + n, c, 4);
+            line[n + 4] = '*';
+            n += 5;
+            c += 4 + digits;
+            continue;
+        }
         if (!length || utf8_is_control(c)) {
             line[n++] = '?';
             c += length ? length : 1;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-    LINE_MAX_BYTES = 1 << 16,
+    LINE_MAX_BYTES = 4096, /* the longest line has a name, a message and an id, escaped */
     LINES_MAX = 2000000,
     TICK_MS = 1000,
     REAP_MS = 10,

@@ -5,6 +5,7 @@
 #include "collector/serve_options.h"
 
 #include "collector/http_parse.h"
+#include "collector/http_peer.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ enum option_number {
     OPTION_STORE,
     OPTION_TLS_CERT,
     OPTION_TLS_KEY,
+    OPTION_TRUSTED_PROXY,
     OPTION_UNPACKED,
     OPTION_UPLOAD,
     OPTION_WORKERS,
@@ -52,6 +54,7 @@ static const struct option names[] = {
     {"store", required_argument, NULL, OPTION_STORE},
     {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
     {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
+    {"trusted-proxy", required_argument, NULL, OPTION_TRUSTED_PROXY},
     {"unpacked-limit", required_argument, NULL, OPTION_UNPACKED},
     {"upload-limit", required_argument, NULL, OPTION_UPLOAD},
     {"workers", required_argument, NULL, OPTION_WORKERS},
@@ -126,6 +129,20 @@ static bool address(char *text, struct collector_options *options)
     return true;
 }
 
+static bool proxy(const char *text, struct collector_options *o)
+{
+    struct http_network network;
+    if (o->proxy_count == COLLECTOR_PROXIES_MAX || !http_network_parse(text, &network)) {
+        fprintf(stderr,
+                "framewalk serve: --trusted-proxy takes an address such as 10.0.0.1 or 10.0.0.0/8 "
+                "(%d at the most), not '%s'\n",
+                COLLECTOR_PROXIES_MAX, text);
+        return false;
+    }
+    o->proxies[o->proxy_count++] = text;
+    return true;
+}
+
 static bool take(int option, char *value, struct collector_options *o)
 {
     uint64_t n = 0;
@@ -148,6 +165,7 @@ static bool take(int option, char *value, struct collector_options *o)
     case OPTION_STORE: o->store = value; break;
     case OPTION_TLS_CERT: o->tls_certificate = value; break;
     case OPTION_TLS_KEY: o->tls_key = value; break;
+    case OPTION_TRUSTED_PROXY: return proxy(value, o);
     case OPTION_UNPACKED: return size("--unpacked-limit", value, &o->unpacked_bytes);
     case OPTION_UPLOAD: return size("--upload-limit", value, &o->upload_bytes);
     case OPTION_WORKERS:

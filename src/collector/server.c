@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -229,6 +230,17 @@ static int ending_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
+/* They would hold tokens, reports and the keys of the store. An administrator who wants them raises
+ * the limit of the running process (prlimit). */
+static void no_core_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) == 0) {
+        limit.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &limit);
+    }
+}
+
 int server_run(const struct collector_options *options)
 {
     struct collector c = {.options = options};
@@ -239,6 +251,7 @@ int server_run(const struct collector_options *options)
         return 1;
     }
     umask(077);
+    no_core_files();
     fw_error error = start(&c, &started);
     if (!error) {
         say_where(&c);

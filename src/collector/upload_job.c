@@ -18,6 +18,7 @@
 #include "collector/sandbox.h"
 #include "collector/symbol_store.h"
 #include "collector/symbols.h"
+#include "collector/upload_parts.h"
 #include "collector/uploads.h"
 
 #include <dirent.h>
@@ -83,96 +84,17 @@ static fw_error read_row(struct run *run, bool *wanted)
     return error;
 }
 
-/* ---- putting the parts together ---- */
-
-struct piece {
-    uint64_t start, size;
-    char blob[160];
-};
-
-static fw_error list_pieces(struct run *run, struct piece **pieces, size_t *count)
-{
-    struct db_conn *conn;
-    struct db_rows *rows = NULL;
-    size_t capacity = 0;
-    bool room = true;
-    fw_error error = db_take(run->c->db, DB_READ, &conn, run->why);
-    if (error != FW_OK)
-        return error;
-    error = db_query(conn, &rows, run->why,
-                     "SELECT start, size, blob FROM upload_part WHERE upload = $1 ORDER BY start",
-                     DB_VALUES(db_text(run->id)));
-    while (error == FW_OK && room && db_next(rows)) {
-        room = array_room(pieces, &capacity, *count, sizeof **pieces);
-        if (!room)
-            break;
-        struct piece *p = &(*pieces)[(*count)++];
-        *p = (struct piece){.start = (uint64_t)db_get_int(rows, 0),
-                            .size = (uint64_t)db_get_int(rows, 1)};
-        snprintf(p->blob, sizeof p->blob, "%s", db_get_text(rows, 2));
-    }
-    if (error == FW_OK)
-        error = db_end(rows, run->why);
-    db_give(run->c->db, conn);
-    return room ? error : failure_say(run->why, FW_ERR_MEMORY, 0, "out of memory");
-}
-
-static fw_error copy_piece(struct run *run, const struct piece *piece, uint8_t *buffer,
-                           EVP_MD_CTX *hash)
-{
-    int from;
-    uint64_t left = piece->size;
-    fw_error error = blobs_file(run->c->blobs, piece->blob, &from, run->why);
-    if (error != FW_OK)
-        return error;
-    while (error == FW_OK && left) {
-        ssize_t n = read(from, buffer, left < CHUNK ? (size_t)left : CHUNK);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            error = failure_say(run->why, FW_ERR_CORRUPT, errno,
-                                "a part of the upload is shorter than it was");
-            break;
-        }
-        const struct span bytes = {buffer, (size_t)n};
-        EVP_DigestUpdate(hash, buffer, (size_t)n);
-        error = files_write(run->input, bytes, run->folder, run->why);
-        left -= (uint64_t)n;
-    }
-    close(from);
-    return error;
-}
-
 static fw_error put_together(struct run *run)
 {
-    struct piece *pieces = NULL;
-    size_t count = 0;
-    uint64_t at = 0;
-    uint8_t *buffer = malloc(CHUNK), sha256[EVP_MAX_MD_SIZE];
-    EVP_MD_CTX *hash = EVP_MD_CTX_new();
-    fw_error error = list_pieces(run, &pieces, &count);
-    if (error == FW_OK && (!buffer || !hash || !EVP_DigestInit(hash, EVP_sha256())))
-        error = failure_say(run->why, FW_ERR_MEMORY, 0, "out of memory");
-    for (size_t i = 0; error == FW_OK && i < count; i++) {
-        if (pieces[i].start != at)
-            break;
-        error = copy_piece(run, &pieces[i], buffer, hash);
-        at += pieces[i].size;
-        jobs_progress(run->c, run->job, 0, run->size);
-    }
-    if (error == FW_OK && at != run->size)
-        error = failure_say(run->why, FW_ERR_CORRUPT, 0, "parts of the upload are missing");
-    if (error == FW_OK && !EVP_DigestFinal(hash, sha256, NULL))
-        error = failure_say(run->why, FW_ERR_MEMORY, 0, "out of memory");
+    uint8_t sha256[32];
+    fw_error error =
+        upload_put_together(run->c, run->job, run->id, run->size, run->input, sha256, run->why);
     if (error == FW_OK && run->has_sha256 && memcmp(sha256, run->sha256, 32) != 0)
         error = failure_say(run->why, FW_ERR_CORRUPT, 0,
                             "what arrived is not what was sent (its SHA-256 differs): send it "
                             "again");
     if (error == FW_OK)
         memcpy(run->sha256, sha256, 32);
-    EVP_MD_CTX_free(hash);
-    free(buffer);
-    free(pieces);
     return error;
 }
 
@@ -263,6 +185,8 @@ static bool take_line(void *context, const json_t *line)
         run->total = number_of(line, "total");
     }
     if (slice && !take_slice(run, slice))
+        return false;
+    if (!line && !upload_has_room(run->c, 0)) /* each file has its limit, all together have this */
         return false;
     return jobs_progress(run->c, run->job, run->done, run->total);
 }
@@ -509,6 +433,19 @@ static bool find_converter(char *path, size_t size)
     return true;
 }
 
+/* The child gets the upload for reading: what was checked stays as it was. */
+static fw_error reopen_input(struct run *run)
+{
+    char path[640];
+    snprintf(path, sizeof path, "%s/input", run->folder);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return files_say(run->why, errno, "%s cannot be read", path);
+    close(run->input);
+    run->input = fd;
+    return FW_OK;
+}
+
 static fw_error convert(struct run *run)
 {
     const struct collector_options *o = run->c->options;
@@ -558,6 +495,8 @@ static fw_error run_all(struct run *run)
     error = make_folder(run);
     if (error == FW_OK)
         error = put_together(run);
+    if (error == FW_OK)
+        error = reopen_input(run);
     if (error == FW_OK)
         error = convert(run);
     for (size_t i = 0; error == FW_OK && i < run->count; i++) {

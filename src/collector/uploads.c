@@ -13,11 +13,11 @@
 #include "collector/db.h"
 #include "collector/metrics.h"
 #include "collector/server.h"
+#include "collector/upload_metadata.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 enum {
-    NAME_BYTES = 200,       /* of a file's name that are kept */
     KEEP_LEAST = 256 << 10, /* bytes of a part that broke off: fewer are not worth a blob */
     RANDOM_DIGITS = 8,
 };
@@ -195,64 +194,6 @@ static void set_place(struct http_request *r, const struct upload *u)
 
 /* ---- creation ---- */
 
-/* The value of `key` in "key base64, key base64"; its length, or -1. */
-static int metadata(const char *text, const char *key, uint8_t *value, size_t size)
-{
-    size_t key_size = strlen(key);
-    while (text && *text) {
-        text += strspn(text, " ,");
-        size_t length = strcspn(text, ",");
-        if (length > key_size && strncmp(text, key, key_size) == 0 && text[key_size] == ' ') {
-            const char *from = text + key_size + 1;
-            size_t coded = length - key_size - 1;
-            while (coded && from[coded - 1] == ' ')
-                coded--;
-            if (coded % 4 || coded / 4 * 3 > size)
-                return -1;
-            int got = EVP_DecodeBlock(value, (const uint8_t *)from, (int)coded);
-            for (size_t i = 1; got > 0 && i <= 2 && i < coded && from[coded - i] == '='; i++)
-                got--;
-            return got;
-        }
-        text += length;
-    }
-    return -1;
-}
-
-/* The last part of what the client calls it, and only what can be shown. */
-static void take_name(const struct http_request *r, char name[NAME_BYTES + 1])
-{
-    uint8_t value[1024];
-    int got = metadata(http_header(r, "Upload-Metadata"), "filename", value, sizeof value);
-    size_t begin = 0, used = 0, size = got > 0 ? (size_t)got : 0;
-    for (size_t i = 0; i < size; i++)
-        if ((value[i] == '/' || value[i] == '\\') && i + 1 < size)
-            begin = i + 1;
-    for (size_t i = begin; i < size && used < NAME_BYTES; i++)
-        name[used++] = value[i] >= ' ' && value[i] < 127 ? (char)value[i] : '_';
-    name[used] = 0;
-    if (!used)
-        strcpy(name, "upload");
-}
-
-/* False: there is one, and it is none. */
-static bool take_sha256(const struct http_request *r, uint8_t sha256[32], bool *given)
-{
-    uint8_t hex[100];
-    int got = metadata(http_header(r, "Upload-Metadata"), "sha256", hex, sizeof hex);
-    const char *all = http_header(r, "Upload-Metadata");
-    *given = got >= 0;
-    if (got < 0)
-        return !all || !strstr(all, "sha256 ");
-    for (int i = 0; got == 64 && i < 32; i++) {
-        const char two[3] = {(char)hex[2 * i], (char)hex[2 * i + 1], 0};
-        if (strspn(two, "0123456789abcdef") != 2)
-            return false;
-        sha256[i] = (uint8_t)strtoul(two, NULL, 16);
-    }
-    return got == 64;
-}
-
 static fw_error insert_upload(struct http_request *r, const struct upload *u, const uint8_t *sha256,
                               struct fw_failure *why)
 {
@@ -285,7 +226,7 @@ static bool read_creation(struct http_request *r, struct upload *u, uint8_t sha2
     else if (u->size > most)
         http_reply_error(r, 413, "more than %" PRIu64 " MB, the limit for one upload here",
                          most >> 20);
-    else if (!take_sha256(r, sha256, given))
+    else if (!upload_metadata_sha256(http_header(r, "Upload-Metadata"), sha256, given))
         http_reply_error(r, 400,
                          "sha256 in Upload-Metadata must be 64 lower-case hexadecimal digits, in "
                          "base64");
@@ -303,12 +244,12 @@ static void reply_upload(struct http_request *r, int status, const struct upload
 static void create_new(struct http_request *r, struct upload *u, const uint8_t *sha256)
 {
     struct fw_failure why = {0};
-    char name[NAME_BYTES + 1];
+    char name[UPLOAD_NAME_SIZE];
     if (!upload_has_room(r->collector, u->size)) {
         no_room(r);
         return;
     }
-    take_name(r, name);
+    upload_metadata_name(http_header(r, "Upload-Metadata"), name);
     u->name = name;
     u->result = u->message = "";
     random_digits(u->id, UPLOAD_ID_DIGITS);

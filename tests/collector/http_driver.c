@@ -90,6 +90,22 @@ static void drop(void *state)
     free(state);
 }
 
+/* Held up until /release is asked for. */
+static atomic_bool released;
+
+static void slow_drop(void *state)
+{
+    while (!atomic_load(&released))
+        usleep(1000);
+    drop(state);
+}
+
+static void release(struct http_request *r)
+{
+    atomic_store(&released, true);
+    http_reply_text(r, 200, "text/plain", "");
+}
+
 static void streamed(struct http_request *r)
 {
     struct stream *s = http_stream_state(r);
@@ -155,6 +171,14 @@ static const struct http_route routes[] = {
      .handle = streamed,
      .piece = piece,
      .drop = drop},
+    {.method = "PATCH",
+     .pattern = "/held",
+     .flags = HTTP_STREAM,
+     .body_limit = LARGE,
+     .handle = streamed,
+     .piece = piece,
+     .drop = slow_drop},
+    {.method = "GET", .pattern = "/release", .handle = release},
     {.method = "GET", .pattern = "/counts", .handle = counts},
     {.method = "GET", .pattern = "/file", .handle = file},
     {.method = "GET", .pattern = "/large", .handle = large},

@@ -253,6 +253,24 @@ class Requests(unittest.TestCase):
         self.assertEqual(now["dropped"], before["dropped"] + 3)
         self.assertEqual(now["made"] - before["made"], 3)
 
+    def test_dropping_blocks_nobody(self):
+        """A state that is slow to drop (a part that goes to S3) holds up no other connection."""
+        before = self.s.get("/counts").json()
+        for _ in range(6):
+            with socket.create_connection(("127.0.0.1", self.s.port)) as s:
+                s.sendall(b"PATCH /held HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nabc")
+                while self.s.get("/counts").json()["made"] == before["made"]:
+                    time.sleep(0.01)
+                before["made"] += 1
+        for _ in range(20):
+            self.assertEqual(self.s.get("/counts").json()["dropped"], before["dropped"])
+        self.assertEqual(self.s.get("/release").status, 200)
+        for _ in range(600):
+            if self.s.get("/counts").json()["dropped"] == before["dropped"] + 6:
+                return
+            time.sleep(0.1)
+        self.fail("not all were dropped")
+
     # ---- late replies ----
 
     def test_waits(self):

@@ -1,5 +1,6 @@
 """`framewalk push` of debug files to the real server."""
 import glob
+import http.server
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import zipfile
@@ -17,6 +19,121 @@ from server import SKIP, Server
 
 SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/data")
 TOOL = sys.argv[2]
+
+
+class Impostor(http.server.BaseHTTPRequestHandler):
+    """Answers as a collector that means harm; `answer(method, path, times)` says what."""
+
+    def reply(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        self.server.got += self.rfile.read(length)
+        self.server.times += 1
+        status, value = self.server.answer(self.command, self.path, self.server.times)
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PATCH = reply
+
+    def log_message(self, *arguments):
+        pass
+
+
+class HostileCollector(unittest.TestCase):
+    """What the collector says is shown, not obeyed."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="framewalk-test-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.file = compile_elf(self.folder, "one", 300)
+        if not self.file:
+            self.skipTest("no C compiler")
+
+    def push(self, answer, *arguments):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Impostor)
+        server.answer, server.times, server.got = answer, 0, b""
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            done = subprocess.run([TOOL, "push", *arguments, "--to", "http://127.0.0.1:%d" %
+                                   server.server_port], capture_output=True, text=True, timeout=100)
+            self.got = server.got
+            return done, server.times
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+
+    def upload(self, received, state="sending", message=""):
+        return {"id": "0" * 32, "received": received, "state": state, "message": message,
+                "files": [{"message": message}]}
+
+    def test_terminal(self):
+        evil = "\x1b]0;title\x07\x1b[2J\u202e\u009b31m"
+
+        def answer(method, path, times):
+            if path.endswith("have"):
+                return 200, {"missing": [0]}
+            if method == "POST":
+                return 201, self.upload(os.path.getsize(self.file) if times < 0 else 0)
+            if method == "PATCH":
+                return 204, None
+            return 200, self.upload(0, "done", evil)
+        name = os.path.join(self.folder, "bin\x1b[2Jary")
+        os.rename(self.file, name)
+        for more in ([], ["--wait"], ["--wait", "-v"], ["-n", "-v"]):
+            done, _ = self.push(answer, self.folder, *more)
+            for c in ("\x1b", "\x07", "\u202e", "\u009b"):
+                self.assertNotIn(c, done.stdout + done.stderr, (more, done))
+            self.assertIn("ary", done.stdout)
+        done, _ = self.push(lambda *a: (500, {"error": evil}), self.folder)
+        self.assertNotIn("\x1b", done.stdout + done.stderr)
+
+    def test_terminal_of_reports(self):
+        path = os.path.join(self.folder, "some\x1b[2J.dump.json")
+        done = subprocess.run([TOOL, "dump", "--json", str(os.getpid())], capture_output=True)
+        if done.returncode:
+            self.skipTest("no process may be looked at here")
+        with open(path, "wb") as file:
+            file.write(done.stdout)
+        for more in (["-v"], ["-n"]):
+            done, _ = self.push(lambda *a: (201, {"kind": "\x1b]0;title\x07"}), path, *more)
+            self.assertNotIn("\x1b", done.stdout + done.stderr, more)
+            self.assertIn(".dump.json", done.stdout)
+
+    def test_another_file_in_its_place(self):
+        """What was looked at is what is sent, though somebody puts a link there meanwhile."""
+        secret = os.path.join(self.folder, "secret")
+        with open(secret, "w") as file:
+            file.write("the password")
+
+        def answer(method, path, times):
+            if path.endswith("have"):
+                os.remove(self.file)
+                os.symlink(secret, self.file)
+                return 200, {"missing": [0]}
+            return (201, self.upload(0)) if method == "POST" else (204, None)
+        done, _ = self.push(answer, self.folder)
+        self.assertNotIn(b"password", self.got)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("taken its place", done.stderr)
+
+    def test_back_and_forth(self):
+        """An offset that goes back and forth is no progress."""
+        def answer(method, path, times):
+            if path.endswith("have"):
+                return 200, {"missing": [0]}
+            if method == "POST":
+                return 201, self.upload(0)
+            if method == "PATCH":
+                return 409, {"error": "no"}
+            return 200, self.upload(times % 4)
+        done, times = self.push(answer, self.file)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertLess(times, 100)
 
 
 class Push(unittest.TestCase):

@@ -132,6 +132,55 @@ static int kills_parent(void)
     return WRONG;
 }
 
+/* A child of the same user may not signal the server, nor have the kernel do it. */
+static int kills_parent_thread(void)
+{
+    syscall(SYS_tgkill, getppid(), getppid(), 0);
+    return WRONG;
+}
+
+static int kills_itself(void)
+{
+    return syscall(SYS_tgkill, getpid(), getpid(), 0) == 0 ? FINE : WRONG;
+}
+
+static int owns_by_parent(void)
+{
+    fcntl(0, F_SETOWN, getppid());
+    return WRONG;
+}
+
+static int sets_signal(void)
+{
+    fcntl(0, 10 /* F_SETSIG */, SIGKILL);
+    return WRONG;
+}
+
+static int reads_flags(void)
+{
+    return call_status(fcntl(folder, F_GETFL) >= 0);
+}
+
+static int makes_code(void)
+{
+    mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return WRONG;
+}
+
+static int turns_data_to_code(void)
+{
+    void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(p, 4096, PROT_READ | PROT_EXEC);
+    return WRONG;
+}
+
+static int inherited; /* opened by the parent, above the folder, without O_CLOEXEC */
+
+static int writes_to_inherited(void)
+{
+    return call_status(write(inherited, "x", 1) < 0 && errno == EBADF);
+}
+
 static void *add_one(void *context)
 {
     ++*(int *)context;
@@ -157,11 +206,12 @@ static int end_of(int (*act)(void), struct lockdown *holds)
     if (pid == 0) {
         const struct lockdown_limits limits = {
             .memory = 128 * MB, .seconds = 1, .file = 4 * MB, .mapped = 64 * MB};
+        dup2(ends[1], STDOUT_FILENO);
         struct lockdown own;
         struct fw_failure why;
         if (lockdown(folder, &limits, &own, &why) != FW_OK)
             _exit(99);
-        if (write(ends[1], &own, sizeof own) != (ssize_t)sizeof own)
+        if (write(STDOUT_FILENO, &own, sizeof own) != (ssize_t)sizeof own)
             _exit(98);
         _exit(act());
     }
@@ -203,6 +253,25 @@ static void calls_are_filtered(void **state)
     assert_int_equal(end_of(forks, NULL), -SIGSYS);
     assert_int_equal(end_of(traces, NULL), -SIGSYS);
     assert_int_equal(end_of(kills_parent, NULL), -SIGSYS);
+    assert_int_equal(end_of(kills_parent_thread, NULL), -SIGSYS);
+    assert_int_equal(end_of(kills_itself, NULL), FINE);
+    assert_int_equal(end_of(owns_by_parent, NULL), -SIGSYS);
+    assert_int_equal(end_of(sets_signal, NULL), -SIGSYS);
+    assert_int_equal(end_of(reads_flags, NULL), FINE);
+    assert_int_equal(end_of(makes_code, NULL), -SIGSYS);
+    assert_int_equal(end_of(turns_data_to_code, NULL), -SIGSYS);
+}
+
+static void descriptors_are_not_inherited(void **state)
+{
+    (void)state;
+    int file = openat(folder, "mine", O_RDWR | O_CREAT, 0600);
+    inherited = fcntl(file, F_DUPFD, folder + 100);
+    assert_true(inherited > folder);
+    int end = end_of(writes_to_inherited, NULL);
+    close(inherited);
+    close(file);
+    assert_int_equal(end, FINE);
 }
 
 static void files_are_fenced(void **state)
@@ -333,6 +402,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_it_needs_works, set_up, tear_down),
         cmocka_unit_test_setup_teardown(limits_hold, set_up, tear_down),
         cmocka_unit_test_setup_teardown(calls_are_filtered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(descriptors_are_not_inherited, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_are_fenced, set_up, tear_down),
         cmocka_unit_test_setup_teardown(converts_this_program, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_are_not_followed, set_up, tear_down),

@@ -1,0 +1,19 @@
+/*
+ * The header Upload-Metadata of tus 1.0: "key base64, key base64". Pure, so that it can be fuzzed.
+ */
+#ifndef COLLECTOR_UPLOAD_METADATA_H
+#define COLLECTOR_UPLOAD_METADATA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { UPLOAD_NAME_SIZE = 200 + 1 };
+
+/* The last part of what the client calls the file, printable ASCII; "upload" when it says nothing.
+ * `header`: NULL is fine. */
+void upload_metadata_name(const char *header, char name[UPLOAD_NAME_SIZE]);
+
+/* False: a sha256 is there, and it is none. */
+bool upload_metadata_sha256(const char *header, uint8_t sha256[32], bool *given);
+
+#endif
