@@ -73,6 +73,8 @@ static enum MHD_Result send_reply(struct http_private *p)
 {
     if (!p->response)
         return MHD_NO;
+    if (atomic_load(&p->server->ending)) /* else a busy client's next request is waited for, too */
+        MHD_add_response_header(p->response, "Connection", "close");
     http_client_deadline(p->client, HTTP_BODY_SECONDS + p->reply_size / HTTP_SLOWEST);
     return MHD_queue_response(p->connection, p->status, p->response);
 }
@@ -324,6 +326,7 @@ static void end_requests(struct http_server *server, unsigned seconds)
     MHD_socket listening = MHD_quiesce_daemon(server->daemon);
     if (listening != MHD_INVALID_SOCKET)
         close(listening);
+    atomic_store(&server->ending, true);
     for (unsigned i = 0; i < seconds * 50 && atomic_load(&server->under_way); i++)
         usleep(20000);
     atomic_store(&server->stopping, true); /* who still sends is cut off */

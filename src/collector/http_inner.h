@@ -103,6 +103,7 @@ struct http_server {
     atomic_size_t buffered; /* bytes of bodies in memory */
     atomic_uint under_way;  /* requests between head and end */
     atomic_uint suspended;  /* of them, those that the pool or a late reply has */
+    atomic_bool ending;     /* connections are closed after their replies */
     atomic_bool stopping;   /* no more are suspended */
     pthread_mutex_t clients_lock;
     struct http_client *clients;

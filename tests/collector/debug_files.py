@@ -67,7 +67,7 @@ def wait(server, place, seconds=60):
     raise AssertionError("not converted: %s" % value)
 
 
-def send(server, data, name="file", part=1 << 20):
+def send(server, data, name="file", part=1 << 20, seconds=60):
     """Sends all of it; what became of it."""
     made = create(server, data, name)
     assert made.status in (200, 201), (made.status, made.body)
@@ -77,4 +77,18 @@ def send(server, data, name="file", part=1 << 20):
         reply = patch(server, place, at, data[at:at + part])
         assert reply.status == 204, (reply.status, reply.body)
         at = int(reply.headers["Upload-Offset"])
-    return wait(server, place)
+    return wait(server, place, seconds)
+
+
+def named_elf(folder, identity, name="named", size=4 << 20, step=1 << 15):
+    """A library of that build id whose code is functions of `step` bytes, from offset 0x1000 on."""
+    source, path = os.path.join(folder, name + ".s"), os.path.join(folder, name + ".so")
+    with open(source, "w") as out:
+        out.write(".text\n")
+        for number in range(size // step):
+            out.write(".globl named_%d\n.type named_%d, %%function\nnamed_%d: .skip %d, 0x90\n"
+                      ".size named_%d, %d\n" % (number, number, number, step, number, step))
+    subprocess.run(["cc", "-shared", "-nostdlib", "-Wl,--build-id=0x" + identity, "-o", path, source],
+                   check=True)
+    with open(path, "rb") as file:
+        return file.read()
