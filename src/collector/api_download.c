@@ -12,11 +12,14 @@ bool api_body_open(struct api_view *v, int64_t row, struct api_body *body)
     uint8_t *bytes = NULL;
     size_t size = 0;
     *body = (struct api_body){.report = NULL};
-    fw_error error = packs_body(v->r->collector, v->conn, row, &bytes, &size, &why);
+    struct packs_place place;
+    fw_error error = packs_find(v->conn, row, &place, &why);
     if (error == FW_ERR_NOT_FOUND)
         return false;
-    body->bytes = (struct span){bytes, size};
     api_pause(v); /* the symbol store reads the database itself */
+    if (!error)
+        error = packs_fetch(v->r->collector, &place, &bytes, &size, &why);
+    body->bytes = (struct span){bytes, size};
     if (!error)
         error = report_read(body->bytes, &body->report, &why);
     if (!error)

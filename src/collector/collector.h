@@ -22,6 +22,7 @@
 struct access_store;
 struct blobs;
 struct db;
+struct health;
 struct http_server;
 struct intake;
 struct jobs;
@@ -52,6 +53,7 @@ struct collector { /* everything that lives as long as the process; each member 
     struct db *db;
     struct blobs *blobs;
     struct symbols *symbols;
+    struct health *health;
     struct intake *intake;
     struct jobs *jobs;
     struct metrics *metrics;

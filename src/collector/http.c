@@ -185,6 +185,11 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         return take_data(p, data, size);
     if (p->replied)
         return send_reply(p);
+    if (p->route->flags & HTTP_QUICK) {
+        p->handled = true;
+        p->route->handle(&p->request);
+        return send_reply(p);
+    }
     return http_pool_take(p, HTTP_TASK_HANDLE);
 }
 

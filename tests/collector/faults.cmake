@@ -1,3 +1,10 @@
 # What servers survive: each other's death, faults of what they stand on, hostile clients.
 fw_collector_script(collector_cluster cluster_test.py
   $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:collector_make>)
+
+# faults_test.py loads it into servers.
+add_library(collector_full_disk MODULE collector/full_disk.c)
+target_link_libraries(collector_full_disk PRIVATE ${CMAKE_DL_LIBS})
+fw_collector_script(collector_faults faults_test.py
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:collector_make>
+  $<TARGET_FILE:collector_full_disk>)

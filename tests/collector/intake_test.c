@@ -396,8 +396,10 @@ static void expect_bodies(uint64_t count)
         assert_true(db_next(rows));
         int64_t id = db_get_int(rows, 0);
         FINE(db_end(rows, &why));
-        FINE(packs_body(&c, conn, id, &body, &size, &why));
+        struct packs_place place;
+        FINE(packs_find(conn, id, &place, &why));
         db_give(db, conn);
+        FINE(packs_fetch(&c, &place, &body, &size, &why));
         assert_int_equal(size, want.body.size);
         assert_memory_equal(body, want.body.data, size);
         free(body);
@@ -427,11 +429,9 @@ static void test_packs(void **state)
     assert_int_equal(count, 0);
     run("UPDATE report SET pack = NULL, body_offset = NULL, body_size = NULL");
     struct db_conn *conn = taken(DB_READ);
-    uint8_t *body;
-    size_t size;
-    assert_int_equal(
-        packs_body(&c, conn, number(conn, "SELECT MIN(id) FROM report"), &body, &size, &why),
-        FW_ERR_NOT_FOUND);
+    struct packs_place place;
+    assert_int_equal(packs_find(conn, number(conn, "SELECT MIN(id) FROM report"), &place, &why),
+                     FW_ERR_NOT_FOUND);
     db_give(db, conn);
 }
 
