@@ -17,45 +17,12 @@ import unittest
 
 import postgres
 import s3
-from load import Load, Postgres, SQLite, check_bodies, check_reports, check_sums, made_reports, until_idle
+from load import Load, Postgres, SQLite, Watch, check_bodies, check_reports, check_sums, made_reports, until_idle
 from server import Server, program
 
 MAKE = next(a for a in sys.argv[1:] if os.path.basename(a).endswith("collector_make"))
 SHIM = next(a for a in sys.argv[1:] if a.endswith(".so"))
 SECONDS = float(os.environ.get("FAULT_SECONDS", "4"))
-
-
-class Watch:
-    """Asks /healthz all the time."""
-
-    def __init__(self, server):
-        self.server, self.ended = server, False
-        self.slowest, self.texts, self.wrong = 0.0, set(), []
-        self.thread = threading.Thread(target=self.run, daemon=True)
-
-    def run(self):
-        while not self.ended:
-            began = time.monotonic()
-            try:
-                reply = self.server.get("/healthz", token=None, timeout=30)
-                if reply.status not in (200, 503):
-                    self.wrong.append((reply.status, reply.body))
-                self.texts.add(reply.text().strip())
-            except OSError as failure:
-                self.wrong.append(repr(failure))
-            self.slowest = max(self.slowest, time.monotonic() - began)
-            time.sleep(0.05)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.ended = True
-        self.thread.join()
-
-    def said(self, word):
-        return any(word in text for text in self.texts)
 
 
 def until(what, holds, seconds=30):
