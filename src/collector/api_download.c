@@ -1,6 +1,8 @@
 /* A report as a file, in the forms that other tools open. */
 #include "collector/api_report_body.h"
 
+#include "base/failure.h"
+#include "collector/heavy.h"
 #include "collector/packs.h"
 
 #include <stdio.h>
@@ -20,6 +22,10 @@ bool api_body_open(struct api_view *v, int64_t row, struct api_body *body)
     if (!error)
         error = packs_fetch(v->r->collector, &place, &bytes, &size, &why);
     body->bytes = (struct span){bytes, size};
+    if (!error && heavy_begin(v->r->collector->heavy, size))
+        body->heavy = v->r->collector->heavy;
+    else if (!error)
+        error = failure_say(&why, FW_ERR_TIMEOUT, 0, "other large reports are being read");
     if (!error)
         error = report_read(body->bytes, &body->report, &why);
     if (!error)
@@ -37,6 +43,7 @@ void api_body_close(struct api_body *body)
     if (body->names)
         symbols_report_close(body->names);
     report_free(body->report);
+    heavy_end(body->heavy, body->bytes.size);
     free((void *)(uintptr_t)body->bytes.data);
 }
 

@@ -23,6 +23,7 @@ struct access_store;
 struct blobs;
 struct db;
 struct health;
+struct heavy;
 struct http_server;
 struct intake;
 struct jobs;
@@ -54,6 +55,7 @@ struct collector { /* everything that lives as long as the process; each member 
     struct blobs *blobs;
     struct symbols *symbols;
     struct health *health;
+    struct heavy *heavy;
     struct intake *intake;
     struct jobs *jobs;
     struct metrics *metrics;

@@ -4,6 +4,7 @@
  */
 #include "collector/http_inner.h"
 
+#include "base/array.h"
 #include "base/failure.h"
 #include "collector/log.h"
 
@@ -143,8 +144,10 @@ static enum MHD_Result stream_data(struct http_private *p, const char *data, siz
         *size = 0;
         return MHD_YES;
     }
-    p->piece = (const uint8_t *)data + p->pieces;
+    if (!array_reserve(&p->piece, &p->piece_capacity, *size, 1))
+        return MHD_NO;
     p->piece_size = *size - p->pieces;
+    memcpy(p->piece, data + p->pieces, p->piece_size);
     p->piece_began_ms = http_clock_us() / 1000;
     return http_pool_take(p, HTTP_TASK_PIECE);
 }

@@ -71,8 +71,9 @@ struct http_private {
     size_t charged; /* of HTTP_BUFFERED_MAX */
     uint8_t *unpacked;
     void *stream_state;
-    const uint8_t *piece; /* libmicrohttpd's memory, while suspended */
-    size_t piece_size;    /* 0: the pool has none */
+    uint8_t *piece;        /* a copy: libmicrohttpd moves its own when the body is chunked */
+    size_t piece_capacity; /* of it */
+    size_t piece_size;     /* 0: the pool has none */
     size_t pieces;        /* bytes of libmicrohttpd's buffer that the pool has seen */
     uint64_t piece_began_ms;
 

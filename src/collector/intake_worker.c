@@ -9,6 +9,7 @@
  */
 #include "base/failure.h"
 #include "collector/db.h"
+#include "collector/heavy.h"
 #include "collector/intake_inner.h"
 #include "collector/intake_write.h"
 #include "collector/log.h"
@@ -199,6 +200,10 @@ static fw_error digest(struct worker *w, struct leased *row, struct fw_failure *
     fw_error loaded = load(w, row, &body, &size, why);
     if (loaded)
         return loaded;
+    if (!heavy_begin(w->in->c->heavy, size)) {
+        free(body);
+        return failure_say(why, FW_ERR_TIMEOUT, 0, "other large reports are being read");
+    }
     fw_error e = report_read((struct span){body, size}, &report, why);
     if (!e && report->kind == REPORT_OTHER)
         e = failure_say(why, FW_ERR_FORMAT, 0, "there is no report in it");
@@ -206,6 +211,7 @@ static fw_error digest(struct worker *w, struct leased *row, struct fw_failure *
                             &row->report.digest) != FW_OK)
         e = failure_say(why, FW_ERR_MEMORY, 0, "it takes more memory than there is");
     report_free(report);
+    heavy_end(w->in->c->heavy, size);
     free(body);
     return e ? FW_ERR_CORRUPT : FW_OK; /* whatever it is, it is this report's fault */
 }

@@ -10,6 +10,7 @@
 #include "collector/db.h"
 #include "collector/files.h"
 #include "collector/health.h"
+#include "collector/heavy.h"
 #include "collector/http.h"
 #include "collector/intake.h"
 #include "collector/job_kinds.h"
@@ -80,7 +81,8 @@ static fw_error start_figures(struct collector *c, struct fw_failure *why)
 {
     c->metrics = metrics_create();
     c->limits = rate_limits_create();
-    return c->metrics && c->limits ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    c->heavy = heavy_create();
+    return c->metrics && c->limits && c->heavy ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
 }
 
 static fw_error start_health(struct collector *c, struct fw_failure *why)
@@ -135,6 +137,7 @@ static void stop_figures(struct collector *c)
 {
     metrics_free(c->metrics);
     rate_limits_free(c->limits);
+    heavy_free(c->heavy);
 }
 
 static void stop_health(struct collector *c)
