@@ -3,10 +3,12 @@ process has the database locked, PostgreSQL is restarted, S3 answers nothing or 
 be stored is refused, it is said in the log and by /healthz, which answers within a second all the
 while, and everything goes on without a restart. FAULT_SECONDS (4) says how long a fault lasts.
 """
+import glob
 import os
 import pwd
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import unittest
 
 import postgres
 import s3
+from debug_files import bomb_zip, create, dwarf_bomb, named_elf, patch, send, wait
 from load import Load, Postgres, SQLite, Watch, check_bodies, check_reports, check_sums, made_reports, until_idle
 from server import Server, program
 
@@ -32,6 +35,11 @@ def until(what, holds, seconds=30):
         assert time.monotonic() < began + seconds, "not in %d s: %s" % (seconds, what)
         time.sleep(0.02)
     return time.monotonic() - began
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def healthy(server):
@@ -162,6 +170,61 @@ class Faults(unittest.TestCase):
                 until("bodies are in packs", lambda: SQLite(server).one("SELECT COUNT(*) FROM pack") > 0)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    # --- the converter ---
+
+    def convert_as(self, kind):
+        """Debug files that crash, loop or explode, and good ones after each."""
+        if not shutil.which("cc"):
+            self.skipTest("no C compiler")
+        large = [p for p in glob.glob("/usr/lib/debug/.build-id/*/*.debug") if os.path.getsize(p) > 100 << 20]
+        folder = tempfile.mkdtemp(prefix="framewalk-test-")
+        if kind is Unprivileged:
+            os.chown(folder, pwd.getpwnam("nobody").pw_uid, -1)
+        options = ["--disk-reserve", "1M", "--requests-per-minute", "0", "--convert-memory", "128M",
+                   "--convert-output", "64M", "--convert-seconds", "4"]
+        try:
+            with kind(*options, folder=folder + "/data" if kind is Server else folder) as server, Watch(server) as watch:
+                for number, (data, state, word) in enumerate((
+                        (dwarf_bomb(folder), "done", ""), (bomb_zip(1 << 30), "failed", "bytes"),
+                        (read(min(large, key=os.path.getsize)) if large else None, "unusable", ""))):
+                    if data:
+                        result = send(server, data, "bad", part=16 << 20, seconds=100)
+                        print(self.id().split(".")[-1], result["state"], result["message"][:100], flush=True)
+                        states = [f["state"] for f in result["files"]] or [result["state"]]
+                        self.assertIn(state, [result["state"]] + states, result)
+                        self.assertIn(word, result["message"])
+                    good = send(server, named_elf(folder, "%040x" % (number + 1), "good%d" % number))
+                    self.assertEqual(good["state"], "done", good)
+                if large:
+                    self.crash(server, read(max(large, key=os.path.getsize)))
+            self.assertEqual((watch.wrong, watch.texts), ([], {"ok"}))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def crash(self, server, data):
+        """A signal of the sort that damaged memory brings."""
+        place, at = create(server, data, "crashes").headers["Location"], 0
+        while at < len(data):
+            self.assertEqual(patch(server, place, at, data[at:at + (32 << 20)]).status, 204)
+            at += 32 << 20
+        children = lambda: [int(pid) for task in glob.glob("/proc/%d/task/*/children" % server.process.pid)
+                            for pid in open(task).read().split()]
+        until("the converter runs", children)
+        os.kill(children()[0], signal.SIGSEGV)
+        result = wait(server, place, 60)
+        print("crashed:", result["state"], result["message"][:100])
+        self.assertNotIn("mapped", [f["state"] for f in result["files"]], result)
+        self.assertEqual(send(server, named_elf(os.path.dirname(server.folder), "ef" * 20, "after"))["state"], "done")
+
+    def test_converter(self):
+        self.convert_as(Server)
+
+    def test_converter_of_an_ordinary_user(self):
+        """Landlock and seccomp alone: without root there is no chroot and no other user."""
+        if os.geteuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("needs root and setpriv")
+        self.convert_as(Unprivileged)
 
     # --- PostgreSQL ---
 

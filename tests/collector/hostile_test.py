@@ -15,10 +15,9 @@ import tempfile
 import threading
 import time
 import unittest
-import zipfile
 
 import api_support
-from debug_files import send
+from debug_files import bomb_zip, dwarf_bomb, send
 from load import TYPE, SQLite, Watch, line, made_reports, until_idle
 from server import Server, program
 
@@ -40,33 +39,6 @@ def frames_ips(frames, images=1, threads=1):
             b"," if thread else b"", b",".join([one] * (frames // threads // 10))))
     body.write(b'],"usedImages":[' + b",".join([b'{"name":"%d"}' % i for i in range(images)]) + b"]}")
     return head + body.getvalue()
-
-
-def bomb_zip(size):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open("a", "w", force_zip64=True) as file:
-            for _ in range(size >> 20):
-                file.write(b"\0" * MB)
-    return out.getvalue()
-
-
-def dwarf_bomb(folder, depth=60000):
-    """Units whose entries are nested that deep, and an abbreviation with thousands of attributes."""
-    source = os.path.join(folder, "bomb.s")
-    with open(source, "w") as out:
-        out.write('.text\nf: .byte 0xc3\n.section .debug_abbrev,"",%progbits\n'
-                  '.byte 1, 0x11, 1, 0, 0\n.byte 2, 0x0b, 1, 0, 0\n.byte 3, 0x2e, 0\n')
-        out.write(".byte 0x03, 0x08\n" * 5000)
-        out.write('.byte 0, 0, 0\n.section .debug_info,"",%progbits\nstart: .4byte end - begin\n'
-                  'begin: .2byte 4\n.4byte 0\n.byte 8\n.byte 1\n')
-        out.write(".fill %d, 1, 2\n.byte 3\n.fill 5000, 1, 0\n.fill %d, 1, 0\nend:\n" % (depth, depth))
-        # A line program that advances for ever.
-        out.write('.section .debug_line,"",%%progbits\n.4byte 0x7fffffff\n.2byte 4\n.fill %d, 1, 0x14\n' % MB)
-    path = os.path.join(folder, "bomb.so")
-    subprocess.run(["cc", "-shared", "-nostdlib", "-Wl,--build-id=sha1", "-o", path, source], check=True)
-    with open(path, "rb") as file:
-        return file.read()
 
 
 class Hostile(unittest.TestCase):
