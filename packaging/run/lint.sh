@@ -15,6 +15,10 @@ run_lint() {
     say "Layers"
     sh packaging/check/layers.sh src
 
+    say "Types of the page"
+    [ -e web/node_modules/.package-lock.json ] || (cd web && npm ci --silent --no-audit --no-fund)
+    (cd web && npm run --silent check)
+
     for compiler in gcc clang-19; do
         say "Warnings of $compiler"
         lint_build "$compiler"
@@ -30,7 +34,7 @@ run_lint() {
 
 # our_files CONDITION...: the files of the project for which find's condition holds.
 our_files() {
-    find . \( -name build -o -name 'build-*' -o -name .git \) -prune -o -type f \( "$@" \) -print
+    find . \( -name build -o -name 'build-*' -o -name .git -o -name node_modules \) -prune -o -type f \( "$@" \) -print
 }
 
 # lint_build COMPILER: all code with warnings as errors. The exported symbols are checked by ctest.

@@ -58,7 +58,8 @@ void push_usage(FILE *to)
         "      --include-stripped  also programs and libraries without names (for debuggers)\n"
         "      --wait           until debug files are converted; say what became of each\n"
         "      --json           print the result as JSON, and no text but errors\n"
-        "      --check-calls VERSION  (or FROM..TO) send nothing: list watched functions that this\n"
+        "      --check-calls VERSION  (or FROM..TO) send nothing: list watched functions that "
+        "this\n"
         "                       version calls from places the one before it did not\n"
         "      --project NAME   whose calls (default: default)\n"
         "  -n, --dry-run        list what would be sent\n"
@@ -69,7 +70,8 @@ void push_usage(FILE *to)
         "Exit status: 0 all sent, or nothing to send; 1 not sent; 2 wrong command line; 4 the key\n"
         "was not accepted, or permission denied; 5 a PATH cannot be opened, is neither report nor\n"
         "debug file, or (--wait) the collector cannot use it;\n"
-        "8 some were sent, others refused or left for later; 9 (--check-calls) there are new calls\n"
+        "8 some were sent, others refused or left for later; 9 (--check-calls) there are new "
+        "calls\n"
         "that the project's allow list does not have.\n",
         to);
 }

@@ -26,8 +26,8 @@ static size_t read_id(const char *text, uint8_t id[ID_BYTES])
         const char two[2] = {*text, 0};
         if (strspn(two, "0123456789abcdefABCDEF") != 1 || digits / 2 == ID_BYTES)
             return 0;
-        uint8_t value = (uint8_t)strtoul(two, NULL, 16);
-        id[digits / 2] = digits % 2 ? (uint8_t)(id[digits / 2] | value) : (uint8_t)(value << 4);
+        unsigned long value = strtoul(two, NULL, 16);
+        id[digits / 2] = (uint8_t)(digits % 2 ? id[digits / 2] | value : value << 4);
         digits++;
     }
     return digits % 2 ? 0 : digits / 2;

@@ -18,5 +18,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 16; i++)
         printf("%02x", id[i]);
     putchar('\n');
-    return fwrite(bytes, 1, size, stdout) == size ? 0 : 1;
+    size_t written = fwrite(bytes, 1, size, stdout);
+    reports_maker_free(maker);
+    return written == size ? 0 : 1;
 }
