@@ -187,7 +187,7 @@ class Faults(unittest.TestCase):
             with kind(*options, folder=folder + "/data" if kind is Server else folder) as server, Watch(server) as watch:
                 for number, (data, state, word) in enumerate((
                         (dwarf_bomb(folder), "done", ""), (bomb_zip(1 << 30), "failed", "bytes"),
-                        (read(min(large, key=os.path.getsize)) if large else None, "unusable", ""))):
+                        (read(min(large, key=os.path.getsize)) if large else None, "stored", ""))):
                     if data:
                         result = send(server, data, "bad", part=16 << 20, seconds=100)
                         print(self.id().split(".")[-1], result["state"], result["message"][:100], flush=True)
