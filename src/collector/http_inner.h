@@ -74,7 +74,7 @@ struct http_private {
     uint8_t *piece;        /* a copy: libmicrohttpd moves its own when the body is chunked */
     size_t piece_capacity; /* of it */
     size_t piece_size;     /* 0: the pool has none */
-    size_t pieces;        /* bytes of libmicrohttpd's buffer that the pool has seen */
+    size_t pieces;         /* bytes of libmicrohttpd's buffer that the pool has seen */
     uint64_t piece_began_ms;
 
     enum http_task task;

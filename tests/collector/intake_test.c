@@ -269,7 +269,7 @@ static void test_bad_report_in_a_batch(void **state)
     begin(2);
     until_processed();
     assert_int_equal(number_now("SELECT COUNT(*) FROM report"), 20);
-    assert_int_equal(number_now("SELECT COUNT(*) FROM inbox WHERE state = 1 AND attempts = 3"
+    assert_int_equal(number_now("SELECT COUNT(*) FROM inbox WHERE state = 1 AND attempts = 5"
                                 " AND error LIKE '%no report%'"),
                      1);
     expect_sums();
@@ -283,9 +283,9 @@ static void test_leases_of_the_dead(void **state)
     begin(0);
     add_many(0, 4);
     end();
-    run("UPDATE inbox SET lease_ms = 1, attempts = 3 WHERE seq ="
+    run("UPDATE inbox SET lease_ms = 1, attempts = 5 WHERE seq ="
         " (SELECT MIN(seq) FROM inbox)");
-    run("UPDATE inbox SET lease_ms = 1, attempts = 2 WHERE seq ="
+    run("UPDATE inbox SET lease_ms = 1, attempts = 4 WHERE seq ="
         " (SELECT MAX(seq) FROM inbox)");
     begin(1);
     until_processed();
