@@ -1,24 +1,30 @@
 /*
  * A program with an event loop, to be run as `framewalk run loop_demo`: sixty events come from a
- * timer. One of them makes it compute for too long, and one makes it wait for an answer in the
- * middle of its turn, during which no other event is served.
+ * timer. Three of them take too long, each in another way: one computes, one waits for a lock that
+ * another thread holds, and one waits for a server's answer. No other event is served meanwhile.
  */
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS = 60, HEAVY = 25, REMOTE = 45 };
+enum { EVENTS = 60, SAVING = 12, TYPING = 14, HEAVY = 25, REMOTE = 45 };
 
 /* Frames worth looking at: no inlining, no tail call. */
 #define FRAME __attribute__((noinline))
 #define KEEP  __asm__ volatile("" ::: "memory")
 
 static volatile double shade;
+static pthread_mutex_t document_lock = PTHREAD_MUTEX_INITIALIZER;
+static sem_t save_wanted;
+static int server[2]; /* both ends of a connection */
 
 static double now(void)
 {
@@ -26,6 +32,41 @@ static double now(void)
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
+
+static void pause_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+/* --- other threads --- */
+
+FRAME static void save_document(void)
+{
+    pthread_mutex_lock(&document_lock);
+    pause_ms(520); /* a slow disk */
+    pthread_mutex_unlock(&document_lock);
+    KEEP;
+}
+
+static void *autosave(void *argument)
+{
+    while (sem_wait(&save_wanted) != 0)
+        continue;
+    save_document();
+    return argument;
+}
+
+static void *answer(void *argument)
+{
+    char question;
+    if (recv(server[1], &question, 1, 0) == 1) {
+        pause_ms(400); /* a slow server */
+        send(server[1], "!", 1, MSG_NOSIGNAL);
+    }
+    return argument;
+}
+
+/* --- the main thread --- */
 
 FRAME static void make_thumbnail(void)
 {
@@ -36,13 +77,21 @@ FRAME static void make_thumbnail(void)
     KEEP;
 }
 
-FRAME static void find_server(void)
+FRAME static void type_letter(void)
+{
+    pthread_mutex_lock(&document_lock);
+    pthread_mutex_unlock(&document_lock);
+    KEEP;
+}
+
+FRAME static void ask_server(void)
 {
     struct addrinfo *found = NULL;
-    struct pollfd nobody = {.fd = -1};
+    char reply;
     if (getaddrinfo("localhost", "80", NULL, &found) == 0)
         freeaddrinfo(found);
-    poll(&nobody, 1, 400); /* for an answer that does not come */
+    if (send(server[0], "?", 1, MSG_NOSIGNAL) != 1 || recv(server[0], &reply, 1, 0) != 1)
+        perror("loop_demo");
     KEEP;
 }
 
@@ -58,10 +107,14 @@ FRAME static void serve(int event)
 {
     if (event % 20 == 0)
         read_settings();
+    if (event == SAVING)
+        sem_post(&save_wanted);
+    if (event == TYPING)
+        type_letter();
     if (event == HEAVY)
         make_thumbnail();
     if (event == REMOTE)
-        find_server();
+        ask_server();
     KEEP;
 }
 
@@ -76,10 +129,21 @@ FRAME static void run_loop(int timer)
     KEEP;
 }
 
+static int start(void *(*work)(void *))
+{
+    pthread_t thread;
+    return pthread_create(&thread, NULL, work, NULL) == 0 ? pthread_detach(thread) : -1;
+}
+
 int main(void)
 {
     const struct itimerspec each = {{0, 10000000}, {0, 10000000}};
     const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, server) != 0 || sem_init(&save_wanted, 0, 0) != 0 ||
+        start(autosave) != 0 || start(answer) != 0) {
+        perror("loop_demo");
+        return 1;
+    }
     if (timer < 0 || timerfd_settime(timer, 0, &each, NULL) != 0) {
         perror("loop_demo");
         return 1;

@@ -41,7 +41,8 @@ static void check_stack(const struct digest *d, const struct digest_stack *s)
     expect(count == s->count);
     for (size_t i = 0; i < count; i++)
         expect(back[i].image == s->frames[i].image && back[i].offset == s->frames[i].offset &&
-               back[i].kind == s->frames[i].kind && back[i].space == s->frames[i].space);
+               back[i].kind == s->frames[i].kind && back[i].space == s->frames[i].space &&
+               back[i].named == s->frames[i].named);
     expect(s->weight_ns <= INT64_MAX && s->samples <= INT64_MAX);
 }
 
@@ -56,6 +57,15 @@ static void check(const struct digest *d)
         check_text(d->images[i].path, DIGEST_PATH);
         check_text(d->images[i].arch, DIGEST_NAME);
         expect(d->images[i].id_key.size > 0);
+    }
+    expect(d->named_count <= DIGEST_NAMED && (!d->counts || d->key != SIZE_MAX));
+    for (size_t i = 0; i < d->named_count; i++) {
+        expect(d->named[i].frame.named && d->named[i].count > 0);
+        for (uint32_t n = 0; n < d->named[i].count; n++) {
+            expect(d->named[i].names[n].function != NULL);
+            check_text(d->named[i].names[n].function, DIGEST_PATH);
+            check_text(d->named[i].names[n].file, DIGEST_PATH);
+        }
     }
     for (size_t i = 0; i < d->stack_count; i++)
         check_stack(d, &d->stacks[i]);

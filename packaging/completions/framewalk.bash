@@ -113,6 +113,17 @@ _framewalk_push() {
     esac
 }
 
+_framewalk_groups() {
+    local cur=$1 prev=$2
+    case $prev in
+    --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") && return ;;
+    --key-file | --ca-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur") && return ;;
+    --to | --project | --version | --days | --limit | --wait) return ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W '--to --key-file --calls --wait --project --version --days --limit
+        --full-path --json --ca-file --plain-http --color --help' -- "$cur")
+}
+
 _framewalk_serve() {
     local cur=$1 prev=$2
     case $prev in
@@ -176,7 +187,7 @@ _framewalk() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'dump run symbolicate convert inspect demangle push serve help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'dump run symbolicate convert inspect demangle push groups serve help --help --version' -- "$cur")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -187,8 +198,9 @@ _framewalk() {
     demangle) _framewalk_demangle "$cur" "$prev" ;;
     run) _framewalk_run "$cur" "$prev" ;;
     push) _framewalk_push "$cur" "$prev" ;;
+    groups) _framewalk_groups "$cur" "$prev" ;;
     serve) _framewalk_serve "$cur" "$prev" ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'dump run symbolicate convert inspect demangle push serve help' -- "$cur") ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'dump run symbolicate convert inspect demangle push groups serve help' -- "$cur") ;;
     esac
 }
 

@@ -142,7 +142,7 @@ _framewalk_push() {
         '--ca-file=[certificates to trust]:file:_files' \
         '--plain-http[allow http\:// to other machines]' \
         '--check-calls=[send nothing\: new calls of a version]:version' \
-        '--project=[whose calls]:project' \
+        '--project=[for a token of several projects\: which]:project' \
         '--keep[remove nothing from folders]' \
         '--include-stripped[also programs without names]' \
         '--wait[until debug files are converted]' \
@@ -152,6 +152,24 @@ _framewalk_push() {
         '(-q --quiet)'{-q,--quiet}'[errors only]' \
         '(-h --help)'{-h,--help}'[list the options]' \
         '*:report, debug file or folder:_files'
+}
+
+_framewalk_groups() {
+    _arguments -s -S \
+        '--to=[the collector]:URL:' \
+        '--key-file=[file with a token]:file:_files' \
+        '--calls[also who calls watched functions]' \
+        '--wait=[until what was sent is processed]:seconds:' \
+        '--project=[whose groups]:project:' \
+        '--version=[of this version alone]:version:' \
+        '--days=[that far back]:N:' \
+        '--limit=[at most that many lines]:N:' \
+        '--full-path[whole paths of sources]' \
+        '--json[the answers as JSON]' \
+        '--ca-file=[certificates to trust]:file:_files' \
+        '--plain-http[allow http\:// to other machines]' \
+        '--color=[colours]:when:(auto always never)' \
+        '(-h --help)'{-h,--help}'[list the options]'
 }
 
 _framewalk_serve() {
@@ -182,7 +200,7 @@ _framewalk() {
         'symbolicate:names for addresses and crash reports'
         'convert:a debug file to a symbol map' 'inspect:what is in a file'
         'demangle:mangled names to readable ones' 'push:reports and debug files to a collector' 'run:a program under watch'
-        'serve:the collector' 'help:what a command takes')
+        'groups:what hangs most, and who calls what' 'serve:the collector' 'help:what a command takes')
     if (( CURRENT == 2 )); then
         _describe -t commands 'command' commands
         return
@@ -197,6 +215,7 @@ _framewalk() {
         demangle) _framewalk_demangle ;;
         push) _framewalk_push ;;
         run) _framewalk_run ;;
+        groups) _framewalk_groups ;;
         serve) _framewalk_serve ;;
         help) _describe -t commands 'command' commands ;;
     esac

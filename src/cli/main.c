@@ -3,6 +3,7 @@
 #include "cli/convert.h"
 #include "cli/demangle.h"
 #include "cli/dump.h"
+#include "cli/groups.h"
 #include "cli/inspect.h"
 #include "cli/push.h"
 #include "cli/run.h"
@@ -37,6 +38,8 @@ static const struct command commands[] = {
      demangle_main, demangle_usage},
     {"push", "PATH... --to URL", "send reports and debug files to a collector", push_main,
      push_usage},
+    {"groups", "--to URL", "what a collector's reports say: what hangs most, who calls what",
+     groups_main, groups_usage},
     {"serve", "", "the collector: takes reports, groups hangs, shows them", serve_main,
      serve_usage},
     {"help", "[COMMAND]", "what a command does and takes", help_main, NULL},

@@ -3,8 +3,9 @@
  * the foreground, and said to people.
  *
  * A folder of reports is handled as the background upload does: under its lock, each file removed
- * when the collector has it. Files that are named are somebody's own and stay. Debug files, which
- * may lie anywhere, are push_debug.c's; they are sent after the reports.
+ * when the collector has it. Files that are named are somebody's own and stay. Reports of other
+ * tools are push_import.c's, debug files, which may lie anywhere, push_debug.c's; they are sent
+ * after our own reports.
  */
 #include "cli/push.h"
 
@@ -12,6 +13,8 @@
 #include "cli/progress.h"
 #include "cli/push_calls.h"
 #include "cli/push_debug.h"
+#include "cli/push_http.h"
+#include "cli/push_import.h"
 #include "watch/upload_internal.h"
 
 #include <errno.h>
@@ -28,6 +31,7 @@ struct push {
     struct upload_job job;
     struct progress progress;
     struct upload_list files; /* reports named on the command line */
+    struct push_import import;
     struct push_debug debug;
     uint64_t sent, duplicates, refused, left, done;
     bool failed;         /* a request came to nothing: further paths are not tried */
@@ -116,7 +120,8 @@ static void list_one(struct push *p, struct upload_list *list, struct upload_ite
         return;
     if (error) {
         cli_error("%s: would not be sent: %s", item->path ? item->path : item->id,
-                  error == FW_ERR_FORMAT ? "no Framewalk report" : fw_error_text(error));
+                  error == FW_ERR_FORMAT ? "neither a report nor a debug file"
+                                         : fw_error_text(error));
         note(p, error == FW_ERR_PERMISSION ? CLI_PERMISSION : CLI_FORMAT);
         return;
     }
@@ -178,6 +183,18 @@ static void handle_folder(struct push *p, const char *path)
     upload_folder_close(&folder);
 }
 
+/* Begins as a report of ours does; a cut or damaged one is told when it is read as a whole. */
+static bool is_ours(const char *path)
+{
+    char start[FWR_MAGIC_SIZE];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t got = fd >= 0 ? read(fd, start, sizeof start) : -1;
+    if (fd >= 0)
+        close(fd);
+    return got < 0 || /* what cannot be read is complained about later, with the reason */
+           (got == sizeof start && memcmp(start, FWR_MAGIC, sizeof start) == 0);
+}
+
 /* Files are sent together when all paths have been looked at. */
 static void add_file(struct push *p, const char *path, const struct stat *about)
 {
@@ -195,6 +212,23 @@ static void send_files(struct push *p)
         handle_list(p, &p->files);
     if (p->refused > refused)
         note(p, CLI_FORMAT);
+}
+
+static void send_foreign(struct push *p)
+{
+    struct push_import *i = &p->import;
+    enum cli_exit code = p->failed ? CLI_OK : push_import_send(i);
+    p->sent += i->sent;
+    p->duplicates += i->duplicates;
+    p->refused += i->refused;
+    p->left += i->left;
+    p->done += i->listed;
+    if (i->refused)
+        note(p, CLI_FORMAT);
+    if (code == CLI_OK)
+        return;
+    p->failed = true;
+    note(p, code);
 }
 
 /* Whether reports are, or were, written there; one that cannot be read is complained about. */
@@ -221,8 +255,12 @@ static void handle_path(struct push *p, const char *path)
             handle_folder(p, path);
         push_find_folder(&p->debug.found, path);
     } else if (S_ISREG(about.st_mode)) {
-        if (!push_find_file(&p->debug.found, path))
+        if (is_ours(path)) {
             add_file(p, path, &about);
+        } else if (!push_find_file(&p->debug.found, path) && !push_import_take(&p->import, path)) {
+            cli_error("%s: neither a report nor a debug file", path);
+            note(p, CLI_FORMAT);
+        }
     } else {
         cli_error("%s: neither a folder nor a file", path);
         note(p, CLI_FORMAT);
@@ -292,6 +330,22 @@ static int exit_code(const struct push *p)
     return p->refused || p->left ? CLI_INCOMPLETE : CLI_OK;
 }
 
+/* A key is of one project; a token may be of all. */
+static fw_error aim(struct upload_settings *settings, const char *project, struct fw_failure *why)
+{
+    struct report_bytes target = {0};
+    out_text(&target, settings->target);
+    out_text(&target, "?project=");
+    push_http_escape(&target, project, strlen(project));
+    char *text = target.failed ? NULL : strndup(target.data, target.size);
+    report_bytes_free(&target);
+    if (!text)
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    free(settings->target);
+    settings->target = text;
+    return FW_OK;
+}
+
 static bool prepare(struct push *p)
 {
     const struct push_command *c = p->command;
@@ -302,6 +356,8 @@ static bool prepare(struct push *p)
                                               .plain_http = c->plain_http};
     struct fw_failure why = {0};
     fw_error error = upload_settings_make(&options, false, &p->settings, &why);
+    if (!error && c->project)
+        error = aim(&p->settings, c->project, &why);
     p->job = (struct upload_job){.settings = &p->settings, .told = told, .told_context = p};
     if (!error && !c->dry_run && (p->job.client = upload_curl_open(&p->settings, &why)) == NULL)
         error = FW_ERR_UNSUPPORTED;
@@ -336,15 +392,19 @@ int push_main(int argc, char **argv)
         p.debug = (struct push_debug){.command = &command,
                                       .settings = command.url ? &p.settings : NULL,
                                       .progress = &p.progress};
+        p.import = (struct push_import){
+            .command = &command, .settings = p.debug.settings, .progress = &p.progress};
         for (int i = command.first_path; i < argc && !p.failed; i++)
             handle_path(&p, argv[i]);
         send_files(&p);
+        send_foreign(&p);
         summary(&p);
         send_debug(&p);
         if (command.json && !print_json(&p))
             note(&p, CLI_FAILED);
     }
     push_find_free(&p.debug.found);
+    push_import_free(&p.import);
     upload_list_free(&p.files);
     upload_curl_close(p.job.client);
     if (command.url)

@@ -15,7 +15,7 @@ struct push_command { /* push_options.c: the command line */
     bool wait;         /* for the conversion of debug files */
     bool json;
     const char *check_calls; /* FROM..TO or VERSION; NULL: send something */
-    const char *project;     /* of check_calls; NULL: "default" */
+    const char *project;     /* NULL: the key's, or "default" */
     int first_path;          /* in argv */
 };
 /* False when the command line is wrong, which was said. */

@@ -15,34 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part of a URL: all but letters, digits, "-", "." and "_" as %XX. */
-static void out_escaped(struct report_bytes *out, const char *text, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                     c == '-' || c == '.' || c == '_';
-        if (plain)
-            out_bytes(out, &text[i], 1);
-        else
-            out_format(out, "%%%02X", c);
-    }
-}
-
 /* FROM..TO, or TO alone: the collector knows which version came before. */
 static void make_path(struct report_bytes *out, const struct push_command *command)
 {
     const char *to = command->check_calls, *dots = strstr(to, "..");
-    const char *project = command->project ? command->project : "default";
-    out_text(out, "/api/v1/projects/");
-    out_escaped(out, project, strlen(project));
+    push_http_project(out, command->project);
     out_text(out, "/calls/diff?to=");
     if (dots) {
-        out_escaped(out, dots + 2, strlen(dots + 2));
+        push_http_escape(out, dots + 2, strlen(dots + 2));
         out_text(out, "&from=");
-        out_escaped(out, to, (size_t)(dots - to));
+        push_http_escape(out, to, (size_t)(dots - to));
     } else {
-        out_escaped(out, to, strlen(to));
+        push_http_escape(out, to, strlen(to));
     }
 }
 

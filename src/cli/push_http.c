@@ -165,3 +165,24 @@ void push_http_send(struct push_http *h, const struct push_request *request,
     free(got.text);
     free(url);
 }
+
+/* All but letters, digits, "-", "." and "_" as %XX. */
+void push_http_escape(struct report_bytes *out, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                     c == '-' || c == '.' || c == '_';
+        if (plain)
+            out_bytes(out, &text[i], 1);
+        else
+            out_format(out, "%%%02X", c);
+    }
+}
+
+void push_http_project(struct report_bytes *out, const char *project)
+{
+    const char *name = project ? project : "default";
+    out_text(out, "/api/v1/projects/");
+    push_http_escape(out, name, strlen(name));
+}

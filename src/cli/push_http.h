@@ -1,9 +1,9 @@
-/* Requests of `framewalk push` beside those that send reports: one at a time, answers as JSON. */
+/* Requests to a collector beside those that send Framewalk's reports: one at a time, answers as
+ * JSON. */
 #ifndef CLI_PUSH_HTTP_H
 #define CLI_PUSH_HTTP_H
 
-#include "base/reader.h"
-#include "framewalk/error.h"
+#include "report/out.h"
 
 #include <jansson.h>
 
@@ -29,5 +29,9 @@ struct push_http *push_http_open(const struct upload_settings *settings, struct 
 void push_http_close(struct push_http *http); /* NULL is fine */
 void push_http_send(struct push_http *http, const struct push_request *request,
                     struct push_answer *answer);
+
+/* Parts of paths. A project is "/api/v1/projects/NAME"; NULL is the one that is always there. */
+void push_http_escape(struct report_bytes *out, const char *text, size_t size);
+void push_http_project(struct report_bytes *out, const char *project);
 
 #endif

@@ -184,10 +184,8 @@ static void read_places(struct stacks *s)
             api_fail(v, FW_ERR_MEMORY, "out of memory");
             break;
         }
-        all[count++] = (struct stack_frame){.image = db_get_int(rows, 0),
-                                            .offset = (uint64_t)db_get_int(rows, 1),
-                                            .kind = (uint8_t)(db_get_int(rows, 2) & 1),
-                                            .space = (uint8_t)(db_get_int(rows, 2) >> 1 & 1)};
+        all[count++] = stack_frame_of(db_get_int(rows, 0), (uint64_t)db_get_int(rows, 1),
+                                      (uint64_t)db_get_int(rows, 2));
     }
     api_done(v, rows);
     for (size_t i = 0; i < count && s->place_count < PLACES && !v->error; i++)
@@ -219,8 +217,7 @@ static void read_stacks(struct stacks *s, const struct stack_frame *place)
                  " AND c.caller_offset = $6 AND c.caller_kind = $7 ORDER BY c.count DESC LIMIT $8",
         DB_VALUES(db_int(v->project), db_int(v->filter.first_day * 86400000),
                   db_text(v->filter.version), db_int(s->api), db_int(place->image),
-                  db_int((int64_t)place->offset), db_int(place->kind + 2 * place->space),
-                  db_int(STACKS)));
+                  db_int((int64_t)place->offset), db_int(stack_flags(place)), db_int(STACKS)));
     while (api_next(v, rows)) {
         struct behind one = {db_get_int(rows, 0), db_get_int(rows, 1), db_get_int(rows, 2)};
         insert(s, &one);

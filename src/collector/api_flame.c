@@ -2,8 +2,8 @@
  * The flame graph of a group: what its reports' threads did while they hung, weighted by time.
  *
  * Weights are kept by the stack that reports are grouped by, so a group's are those of its key
- * stacks: of the FLAME_KEYS that were seen last, and of theirs the FLAME_STACKS heaviest. What that
- * leaves out is in "coverage".
+ * stacks: of the FLAME_KEYS by which its FLAME_REPORTS newest reports hung longest, and of theirs
+ * the FLAME_STACKS heaviest. What that leaves out is in "coverage".
  */
 #include "base/array.h"
 #include "collector/api_flame_cache.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLAME_KEYS = 5000, FLAME_STACKS = 5000, FLAME_NAMES = 4096 };
+enum { FLAME_REPORTS = 100000, FLAME_KEYS = 5000, FLAME_STACKS = 5000, FLAME_NAMES = 4096 };
 
 struct weighed { /* a stack of the group; its code is at `start` of the codes */
     size_t start, size;
@@ -48,18 +48,19 @@ static void read_stacks(struct flame *f, int64_t group)
         no_memory(f);
         return;
     }
-    struct db_rows *rows = api_query(
-        v,
-        "WITH keys AS MATERIALIZED (SELECT id FROM stack WHERE group_id = $1 AND project = $2"
-        " ORDER BY last_ms DESC LIMIT $3), sums AS MATERIALIZED (SELECT f.stack AS stack,"
-        " " API_SUM(
-            "f.weight_ns") " AS weight FROM keys JOIN flame f ON f.key_stack = keys.id"
-                           " GROUP BY f.stack) SELECT s.frames, sums.weight, (SELECT COUNT(*) FROM "
-                           "sums)"
-                           " FROM (SELECT stack, weight FROM sums ORDER BY weight DESC, stack "
-                           "LIMIT $4) sums"
-                           " JOIN stack s ON s.id = sums.stack ORDER BY sums.weight DESC, s.id",
-        DB_VALUES(db_int(group), db_int(v->project), db_int(FLAME_KEYS), db_int(FLAME_STACKS)));
+    /* clang-format off */
+    struct db_rows *rows = api_query(v,
+        "WITH keys AS MATERIALIZED (SELECT n.stack AS id FROM (SELECT r.stack, r.duration_ns"
+        " FROM report r WHERE r.group_id = $1 ORDER BY r.received_ms DESC LIMIT $2) n"
+        " WHERE n.stack IS NOT NULL GROUP BY n.stack"
+        " ORDER BY SUM(n.duration_ns) DESC, n.stack DESC LIMIT $3),"
+        " sums AS MATERIALIZED (SELECT f.stack AS stack, " API_SUM("f.weight_ns") " AS weight"
+        " FROM keys JOIN flame f ON f.key_stack = keys.id GROUP BY f.stack)"
+        " SELECT s.frames, sums.weight, (SELECT COUNT(*) FROM sums)"
+        " FROM (SELECT stack, weight FROM sums ORDER BY weight DESC, stack LIMIT $4) sums"
+        " JOIN stack s ON s.id = sums.stack ORDER BY sums.weight DESC, s.id",
+        DB_VALUES(db_int(group), db_int(FLAME_REPORTS), db_int(FLAME_KEYS), db_int(FLAME_STACKS)));
+    /* clang-format on */
     while (f->stack_count < FLAME_STACKS && api_next(v, rows)) {
         struct span code = db_get_bytes(rows, 0);
         f->stacks[f->stack_count++] = (struct weighed){

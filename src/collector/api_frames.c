@@ -1,6 +1,7 @@
 #include "collector/api_frames.h"
 
 #include "base/array.h"
+#include "collector/brought_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,13 +123,12 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 static uint64_t hash_frame(uint64_t hash, const struct stack_frame *frame)
 {
     hash = mix(hash, (uint64_t)frame->image);
-    return mix(hash, frame->offset ^ (uint64_t)frame->kind << 62 ^ (uint64_t)frame->space << 61);
+    return mix(hash, frame->offset ^ (uint64_t)stack_flags(frame) << 61);
 }
 
 static bool same_frame(const struct stack_frame *a, const struct stack_frame *b)
 {
-    return a->image == b->image && a->offset == b->offset && a->kind == b->kind &&
-           a->space == b->space;
+    return a->image == b->image && a->offset == b->offset && stack_flags(a) == stack_flags(b);
 }
 
 static struct slot *slot_of(struct slot *slots, size_t capacity, const struct stack_frame *frame,
@@ -173,6 +173,14 @@ static void name_place(struct api_frames *f, struct api_place *place, const stru
     place->found = found[inner ? 1 : 0];
 }
 
+static void find_brought(struct api_frames *f, struct api_place *place)
+{
+    struct api_view *v = f->v;
+    if (!v->error)
+        v->error = brought_names_find(v->conn, v->project, &place->frame, &f->arena, &place->found,
+                                      &v->why);
+}
+
 static struct api_place *place_of(struct api_frames *f, const struct stack_frame *frame,
                                   const struct api_place *inner)
 {
@@ -192,6 +200,8 @@ static struct api_place *place_of(struct api_frames *f, const struct stack_frame
     f->slot_count++;
     if (place->image && place->image->map)
         name_place(f, place, inner);
+    if (!place->found.count && frame->named)
+        find_brought(f, place);
     return place;
 }
 

@@ -14,22 +14,18 @@
 
 /* $1 project, $2 first day, $3 version, $4 os, $5 device. Each names them all, so that one list of
  * values serves the three. */
+/* clang-format off */
 #define NOT_ASKED "$4 >= 0 AND $5 >= 0"
 #define SUMS_OF_ALL                                                                                \
-    "SELECT d.group_id AS id, " API_SUM("d.reports") " AS reports, " API_SUM(                      \
-        "d.blocked_ns") " AS blocked, " API_SUM("d.killed") " AS killed"                           \
-                                                            " FROM hang_group g JOIN group_day d " \
-                                                            "ON d.group_id = g.id AND d.day >= $2" \
-                                                            " WHERE g.project = $1 AND " NOT_ASKED \
-                                                            " AND " API_OF_VERSION(                \
-                                                                "d") " GROUP BY d.group_id"
+    "SELECT d.group_id AS id, " API_SUM("d.reports") " AS reports,"                                \
+    " " API_SUM("d.blocked_ns") " AS blocked, " API_SUM("d.killed") " AS killed"                   \
+    " FROM hang_group g JOIN group_day d ON d.group_id = g.id AND d.day >= $2"                     \
+    " WHERE g.project = $1 AND " NOT_ASKED " AND " API_OF_VERSION("d") " GROUP BY d.group_id"
 #define SUMS_OF_REPORTS(of)                                                                        \
-    "SELECT r.group_id AS id, COUNT(*) AS reports, " API_SUM(                                      \
-        "r.duration_ns") " AS blocked, " API_SUM(API_KILLED) " AS killed FROM report r WHERE "     \
-                                                             "r.project = $1 AND " of              \
-                                                             " AND r.day >= $2 AND r.group_id IS " \
-                                                             "NOT NULL AND " API_OF_VERSION(       \
-                                                                 "r") " GROUP BY r.group_id"
+    "SELECT r.group_id AS id, COUNT(*) AS reports, " API_SUM("r.duration_ns") " AS blocked,"       \
+    " " API_SUM(API_KILLED) " AS killed FROM report r WHERE r.project = $1 AND " of                \
+    " AND r.day >= $2 AND r.group_id IS NOT NULL AND " API_OF_VERSION("r") " GROUP BY r.group_id"
+/* clang-format on */
 #define OF_OS     "r.os = $4 AND ($5 = 0 OR r.device = $5)"
 #define OF_DEVICE "r.device = $5 AND $4 = 0"
 
@@ -278,6 +274,22 @@ void api_groups(struct api_view *v, const struct api_group_query *query,
     v->out.failed |= members.failed;
     report_bytes_free(&members);
     free(t.blocked);
+}
+
+/* --- systems and devices --- */
+
+void api_shares(struct api_view *v, const char *key, struct db_rows *rows)
+{
+    api_open(&v->out, key, '[');
+    while (api_next(v, rows)) {
+        api_open(&v->out, NULL, '{');
+        api_text(&v->out, "name", db_get_text(rows, 0));
+        api_int(&v->out, "reports", db_get_int(rows, 1));
+        api_int(&v->out, "blocked_ns", db_get_int(rows, 2));
+        api_shut(&v->out, '}');
+    }
+    api_done(v, rows);
+    api_shut(&v->out, ']');
 }
 
 /* --- one group --- */

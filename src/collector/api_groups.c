@@ -60,7 +60,7 @@ static void get_groups(struct http_request *r)
     api_end(&v);
 }
 
-/* --- one group: why, and its heaviest stack --- */
+/* --- one group: why --- */
 
 static void write_why(struct api_view *v, const char *why, int64_t rules)
 {
@@ -87,14 +87,6 @@ static int64_t write_reasons(struct api_view *v, int64_t group)
     }
     api_done(v, rows);
     return stack;
-}
-
-static void write_heaviest(struct api_view *v, int64_t stack)
-{
-    struct api_frames *frames = api_frames_new(v);
-    if (frames)
-        api_stack_of(frames, "heaviest", stack);
-    api_frames_free(frames);
 }
 
 /* --- one group: where it hangs --- */
@@ -150,7 +142,7 @@ static void write_days(struct api_view *v, int64_t group)
 /* --- one group: on what it hangs --- */
 
 #define NEWEST_REPORTS                                                                             \
-    "(SELECT r.os, r.device, r.duration_ns FROM report r WHERE r.group_id = $6"                    \
+    "(SELECT r.os, r.device, r.duration_ns, r.stack FROM report r WHERE r.group_id = $6"           \
     " AND ($4 = 0 OR r.os = $4) AND ($5 = 0 OR r.device = $5) AND r.received_ms >= $2"             \
     " AND " API_OF_VERSION("r") " ORDER BY r.received_ms DESC LIMIT $7)"
 #define SHARES_OF_NEWEST(term)                                                                     \
@@ -168,18 +160,21 @@ static struct db_rows *query_newest(struct api_view *v, const char *sql, int64_t
                                db_int(NEWEST)));
 }
 
-static void write_terms(struct api_view *v, const char *key, struct db_rows *rows)
+/* The stack by which the newest reports hung longest; `sample` when there is none of them. */
+static int64_t write_heaviest(struct api_view *v, int64_t group, int64_t sample)
 {
-    api_open(&v->out, key, '[');
-    while (api_next(v, rows)) {
-        api_open(&v->out, NULL, '{');
-        api_text(&v->out, "name", db_get_text(rows, 0));
-        api_int(&v->out, "reports", db_get_int(rows, 1));
-        api_int(&v->out, "blocked_ns", db_get_int(rows, 2));
-        api_shut(&v->out, '}');
-    }
+    struct db_rows *rows = query_newest(
+        v,
+        "SELECT n.stack FROM " NEWEST_REPORTS " n WHERE n.stack IS NOT NULL GROUP BY n.stack"
+        " ORDER BY SUM(n.duration_ns) DESC, COUNT(*) DESC, n.stack LIMIT 1",
+        group);
+    int64_t stack = api_next(v, rows) ? db_get_int(rows, 0) : sample;
     api_done(v, rows);
-    api_shut(&v->out, ']');
+    struct api_frames *frames = api_frames_new(v);
+    if (frames)
+        api_stack_of(frames, "heaviest", stack);
+    api_frames_free(frames);
+    return stack;
 }
 
 /* Without filters of all its reports ever, which are summed. */
@@ -190,12 +185,12 @@ static void write_platforms(struct api_view *v, int64_t group)
         " WHERE g.group_id = $1 AND t.kind = $2 ORDER BY g.blocked_ns DESC, t.id LIMIT 100";
     const struct api_filter *f = &v->filter;
     if (f->os || f->device || *f->version) {
-        write_terms(v, "os", query_newest(v, SHARES_OF_NEWEST("os"), group));
-        write_terms(v, "devices", query_newest(v, SHARES_OF_NEWEST("device"), group));
+        api_shares(v, "os", query_newest(v, SHARES_OF_NEWEST("os"), group));
+        api_shares(v, "devices", query_newest(v, SHARES_OF_NEWEST("device"), group));
         return;
     }
-    write_terms(v, "os", api_query(v, of_group, DB_VALUES(db_int(group), db_int(1))));
-    write_terms(v, "devices", api_query(v, of_group, DB_VALUES(db_int(group), db_int(2))));
+    api_shares(v, "os", api_query(v, of_group, DB_VALUES(db_int(group), db_int(1))));
+    api_shares(v, "devices", api_query(v, of_group, DB_VALUES(db_int(group), db_int(2))));
 }
 
 /* How long hangs took: classes that double, from 250 ms to 64 s and above. */
@@ -249,7 +244,7 @@ static void write_similar(struct api_view *v, int64_t group)
 }
 
 /* How much of the group's time its heaviest stack stands for. */
-static void write_coverage(struct api_view *v, int64_t group)
+static void write_coverage(struct api_view *v, int64_t group, int64_t heaviest)
 {
     enum { COUNTED = 10000 };
     int64_t stacks = api_number(v,
@@ -258,11 +253,9 @@ static void write_coverage(struct api_view *v, int64_t group)
                                 DB_VALUES(db_int(group), db_int(COUNTED)));
     int64_t blocked =
         api_number(v, "SELECT blocked_ns FROM hang_group WHERE id = $1", DB_VALUES(db_int(group)));
-    int64_t weight = api_number(
-        v,
-        "SELECT " API_SUM("f.weight_ns") " FROM hang_group g JOIN flame f"
-                                         " ON f.key_stack = g.sample_stack WHERE g.id = $1",
-        DB_VALUES(db_int(group)));
+    int64_t weight =
+        api_number(v, "SELECT " API_SUM("weight_ns") " FROM flame WHERE key_stack = $1",
+                   DB_VALUES(db_int(heaviest)));
     double share = blocked > weight && blocked > 0 ? (double)weight / (double)blocked : 1.0;
     api_open(&v->out, "coverage", '{');
     api_int(&v->out, "stacks", stacks ? 1 : 0);
@@ -282,13 +275,13 @@ static void get_group(struct http_request *r)
         api_refuse(&v, 404, "no group %lld", (long long)group);
         return;
     }
-    write_heaviest(&v, write_reasons(&v, group));
+    int64_t heaviest = write_heaviest(&v, group, write_reasons(&v, group));
     write_versions(&v, group);
     write_days(&v, group);
     write_platforms(&v, group);
     write_histogram(&v, group);
     write_similar(&v, group);
-    write_coverage(&v, group);
+    write_coverage(&v, group, heaviest);
     api_shut(&v.out, '}');
     api_end(&v);
 }

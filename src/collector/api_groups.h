@@ -36,6 +36,9 @@ void api_groups(struct api_view *v, const struct api_group_query *query,
 /* Appends the members of one GROUP to the object that is open. False: there is none. */
 bool api_group_members(struct api_view *v, int64_t group);
 
+/* Appends the array `key`: name, reports, blocked time of each row, which is ended. */
+void api_shares(struct api_view *v, const char *key, struct db_rows *rows);
+
 /* Replies with a GROUP: for handlers that have changed it. */
 void api_group_reply(struct http_request *r, int64_t project, int64_t group);
 

@@ -12,34 +12,32 @@ enum { VERSIONS = 100, ROWS = 20000, TOP = 10, WAITING = 100000 };
 
 /* --- sums by version and day --- */
 
+/* clang-format off */
 #define DAY_COLUMNS                                                                                \
     "SELECT v.id, v.version, v.build, v.first_ms, d.day, d.reports, d.blocked_ns, d.killed,"       \
     " d.slow0, d.slow1, d.slow2, d.slow3, "
 #define DAY_ORDER                                                                                  \
     " JOIN version v ON v.id = d.version ORDER BY v.first_ms DESC, v.id DESC, d.day LIMIT $6"
 #define DAYS_OF_ALL                                                                                \
-    DAY_COLUMNS "d.sessions, d.observed_ns FROM (SELECT * FROM project_day d WHERE"                \
-                " d.project = $1 AND d.day >= $2 AND $4 >= 0 AND $5 >= 0 AND " API_OF_VERSION(     \
-                    "d") ") d" DAY_ORDER
+    DAY_COLUMNS "d.sessions, d.observed_ns FROM (SELECT * FROM project_day d"                      \
+    " WHERE d.project = $1 AND d.day >= $2 AND $4 >= 0 AND $5 >= 0"                                \
+    " AND " API_OF_VERSION("d") ") d" DAY_ORDER
 #define DAYS_OF_TERM                                                                               \
     DAY_COLUMNS "0, 0 FROM (SELECT * FROM term_day d WHERE d.project = $1 AND d.day >= $2"         \
-                " AND d.term = $4 + $5 AND " API_OF_VERSION("d") ") d" DAY_ORDER
+    " AND d.term = $4 + $5 AND " API_OF_VERSION("d") ") d" DAY_ORDER
 #define BETWEEN(low, high)                                                                         \
     API_SUM("CASE WHEN r.duration_ns >= " low " AND r.duration_ns < " high " THEN 1 ELSE 0 END")
-#define DAYS_OF_REPORTS                                                                                                                                                                                                                          \
-    DAY_COLUMNS "0, 0 FROM (SELECT r.version, r.day, COUNT(*) AS reports, " API_SUM(                                                                                                                                                             \
-        "r.duration_ns") " AS blocked_ns, " API_SUM(API_KILLED) " AS killed, " BETWEEN("0",                                                                                                                                                      \
-                                                                                       "50000000"                                                                                                                                                \
-                                                                                       "0") " AS "                                                                                                                                               \
-                                                                                            "slow"                                                                                                                                               \
-                                                                                            "0,"                                                                                                                                                 \
-                                                                                            " " BETWEEN("500000000", "2000000000") " AS slow1, " BETWEEN(                                                                                        \
-                                                                                                "2000000000",                                                                                                                                    \
-                                                                                                "8000000000") " AS slow2, " BETWEEN("8000000000",                                                                                                \
-                                                                                                                                    "9000000000000000000") " AS slow3"                                                                           \
-                                                                                                                                                           " FROM report r WHERE r.project = $1 AND r.device = $5 AND r.os = $4 AND r.day >= $2" \
-                                                                                                                                                           " AND r.group_id IS NOT NULL AND " API_OF_VERSION(                                    \
-                                                                                                                                                               "r") " GROUP BY r.version, r.day) d" DAY_ORDER
+#define DAYS_OF_REPORTS                                                                            \
+    DAY_COLUMNS "0, 0 FROM (SELECT r.version, r.day, COUNT(*) AS reports,"                         \
+    " " API_SUM("r.duration_ns") " AS blocked_ns, " API_SUM(API_KILLED) " AS killed,"              \
+    " " BETWEEN("0", "500000000") " AS slow0,"                                                     \
+    " " BETWEEN("500000000", "2000000000") " AS slow1,"                                            \
+    " " BETWEEN("2000000000", "8000000000") " AS slow2,"                                           \
+    " " BETWEEN("8000000000", "9000000000000000000") " AS slow3"                                   \
+    " FROM report r WHERE r.project = $1 AND r.device = $5 AND r.os = $4 AND r.day >= $2"          \
+    " AND r.group_id IS NOT NULL AND " API_OF_VERSION("r") " GROUP BY r.version, r.day) d"         \
+    DAY_ORDER
+/* clang-format on */
 
 struct version_sums {
     int64_t id, first_ms, reports, blocked_ns, killed, sessions, observed_ns;
@@ -158,45 +156,30 @@ static void write_sums(struct api_view *v)
 
 /* --- systems and devices --- */
 
+/* clang-format off */
 #define PLATFORMS_OF_ALL                                                                           \
-    "SELECT t.text, s.reports, s.blocked FROM (SELECT d.term AS id, " API_SUM(                     \
-        "d.reports") " AS reports, " API_SUM("d.blocked_ns") " AS blocked FROM term_day d WHERE "  \
-                                                             "d.project = $1"                      \
-                                                             " AND d.day >= $2 AND $4 >= 0 AND "   \
-                                                             "$5 >= 0 AND " API_OF_VERSION(        \
-                                                                 "d") " GROUP BY d.term) s"        \
-                                                                      " JOIN term t ON t.id = "    \
-                                                                      "s.id WHERE t.kind = $6 "    \
-                                                                      "ORDER BY s.blocked DESC, "  \
-                                                                      "t.id LIMIT 50"
+    "SELECT t.text, s.reports, s.blocked FROM (SELECT d.term AS id,"                               \
+    " " API_SUM("d.reports") " AS reports, " API_SUM("d.blocked_ns") " AS blocked"                 \
+    " FROM term_day d WHERE d.project = $1 AND d.day >= $2 AND $4 >= 0 AND $5 >= 0"                \
+    " AND " API_OF_VERSION("d") " GROUP BY d.term) s JOIN term t ON t.id = s.id"                   \
+    " WHERE t.kind = $6 ORDER BY s.blocked DESC, t.id LIMIT 50"
 #define PLATFORMS_OF_REPORTS(term, of)                                                             \
-    "SELECT t.text, s.reports, s.blocked FROM (SELECT r." term                                     \
-    " AS id, COUNT(*) AS reports, " API_SUM(                                                       \
-        "r.duration_ns") " AS blocked FROM report r WHERE r.project = $1 AND " of                  \
-                         " AND r.day >= $2 AND r.group_id IS NOT NULL AND " API_OF_VERSION(        \
-                             "r") " GROUP BY r." term                                              \
-                                  ") s JOIN term t ON t.id = s.id WHERE t.kind = $6 ORDER BY "     \
-                                  "s.blocked DESC, t.id LIMIT 50"
+    "SELECT t.text, s.reports, s.blocked FROM (SELECT r." term " AS id, COUNT(*) AS reports,"      \
+    " " API_SUM("r.duration_ns") " AS blocked FROM report r WHERE r.project = $1 AND " of          \
+    " AND r.day >= $2 AND r.group_id IS NOT NULL AND " API_OF_VERSION("r")                         \
+    " GROUP BY r." term ") s JOIN term t ON t.id = s.id"                                           \
+    " WHERE t.kind = $6 ORDER BY s.blocked DESC, t.id LIMIT 50"
 #define OF_OS     "r.os = $4 AND ($5 = 0 OR r.device = $5)"
 #define OF_DEVICE "r.device = $5 AND $4 = 0"
+/* clang-format on */
 
 static void write_platform(struct api_view *v, const char *key, int64_t kind, const char *sql)
 {
     const struct api_filter *f = &v->filter;
-    api_open(&v->out, key, '[');
-    struct db_rows *rows =
-        api_query(v, sql,
-                  DB_VALUES(db_int(v->project), db_int(f->first_day), db_text(f->version),
-                            db_int(f->os), db_int(f->device), db_int(kind)));
-    while (api_next(v, rows)) {
-        api_open(&v->out, NULL, '{');
-        api_text(&v->out, "name", db_get_text(rows, 0));
-        api_int(&v->out, "reports", db_get_int(rows, 1));
-        api_int(&v->out, "blocked_ns", db_get_int(rows, 2));
-        api_shut(&v->out, '}');
-    }
-    api_done(v, rows);
-    api_shut(&v->out, ']');
+    api_shares(v, key,
+               api_query(v, sql,
+                         DB_VALUES(db_int(v->project), db_int(f->first_day), db_text(f->version),
+                                   db_int(f->os), db_int(f->device), db_int(kind))));
 }
 
 static void write_platforms(struct api_view *v)

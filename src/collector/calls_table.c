@@ -137,10 +137,8 @@ static void read_raws(struct api_view *v, struct calls_table *t, struct raws *ra
         raws->items[raws->count++] =
             (struct raw){.api = db_get_int(rows, 0),
                          .version = db_get_int(rows, 1),
-                         .frame = {.image = db_get_int(rows, 2),
-                                   .offset = (uint64_t)db_get_int(rows, 3),
-                                   .kind = (uint8_t)(db_get_int(rows, 4) & 1),
-                                   .space = (uint8_t)(db_get_int(rows, 4) >> 1 & 1)},
+                         .frame = stack_frame_of(db_get_int(rows, 2), (uint64_t)db_get_int(rows, 3),
+                                                 (uint64_t)db_get_int(rows, 4)),
                          .count = db_get_int(rows, 5),
                          .stacks = db_get_int(rows, 6),
                          .first_ms = db_get_int(rows, 7),

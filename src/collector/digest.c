@@ -168,6 +168,14 @@ static void find_install(struct digest_maker *m, const char *salt)
     }
 }
 
+/* What is in the sums is in a group, also without any frame. */
+static void choose_key(struct digest_maker *m)
+{
+    if (m->d->stack_count == 0)
+        digest_put_empty(m, m->d->duration_ns);
+    digest_choose_key(m);
+}
+
 static void take_hang(struct digest_maker *m)
 {
     const struct report *r = m->report;
@@ -175,16 +183,13 @@ static void take_hang(struct digest_maker *m)
     d->ending = r->hang.ending;
     d->duration_ns = at_most(r->hang.duration_ns, DIGEST_LONGEST_NS);
     d->counts = r->hang.present && d->ending != FWR_VETOED;
-    for (size_t i = 0; i < r->sample_count; i++)
-        if (r->samples[i].stack < r->thread_count)
-            digest_put_thread(m, r->samples[i].stack,
-                              at_most(r->samples[i].weight_ns, DIGEST_LONGEST_NS),
-                              r->samples[i].count);
+    if (!d->counts)
+        return;
+    digest_put_samples(m);
     if (d->stack_count == 0 && r->hang.thread < r->thread_count &&
         r->threads[r->hang.thread].frame_count)
         digest_put_thread(m, r->hang.thread, d->duration_ns, 1);
-    if (d->counts)
-        digest_choose_key(m);
+    choose_key(m);
 }
 
 static void take_calls(struct digest_maker *m)
@@ -201,7 +206,7 @@ static void take_calls(struct digest_maker *m)
             continue;
         const char *api = digest_text(m, r->apis[call->api].name, DIGEST_NAME);
         size_t stack = call->stack < r->thread_count ? digest_put_thread(m, call->stack, 0, 0)
-                                                     : digest_put_empty(m);
+                                                     : digest_put_empty(m, 0);
         if (!api || !*api || stack == SIZE_MAX)
             continue;
         d->calls[d->call_count++] =
@@ -238,19 +243,24 @@ static bool is_watchdog(const struct report_info *info)
            (strstr(text, "8badf00d") || strstr(text, "8BADF00D") || strstr(text, "2343432205"));
 }
 
-/* sample(1) says how often it looked: "every 1 millisecond". */
-static uint64_t sample_interval(struct span text)
+/* What stands behind `words`, where they are first. */
+static uint64_t duration_after(struct span text, const char *words)
 {
-    static const char words[] = " every ";
-    const uint8_t *found =
-        memmem(text.data, text.size < 4096 ? text.size : 4096, words, sizeof words - 1);
+    const uint8_t *found = memmem(text.data, text.size, words, strlen(words));
     char number[32] = "";
     if (!found)
         return 0;
-    found += sizeof words - 1;
+    found += strlen(words);
     size_t left = (size_t)(text.data + text.size - found);
     memcpy(number, found, left < sizeof number - 1 ? left : sizeof number - 1);
     return duration_in(number);
+}
+
+/* sample(1) says at its beginning how often it looked: "every 1 millisecond". */
+static uint64_t sample_interval(struct span text)
+{
+    text.size = at_most(text.size, 4096);
+    return duration_after(text, " every ");
 }
 
 static uint64_t tree_samples(const struct report *r, const struct report_thread *t)
@@ -264,12 +274,9 @@ static uint64_t tree_samples(const struct report *r, const struct report_thread 
 
 static uint64_t foreign_duration(const struct report *r, const struct report_thread *t)
 {
-    static const char allowance[] = "time allowance of ";
     const struct report_info *info = &r->info;
-    if (is_watchdog(info)) {
-        const char *found = strstr(info->termination, allowance);
-        return duration_in(found ? found + strlen(allowance) : NULL);
-    }
+    if (is_watchdog(info)) /* said in the termination's reason, or its details */
+        return duration_after(r->text, "time allowance of ");
     switch (r->kind) {
     case REPORT_SPINDUMP: return duration_in(info->reason);
     case REPORT_METRICKIT: return info->exception ? 0 : duration_in(info->reason);
@@ -309,15 +316,15 @@ static void take_foreign(struct digest_maker *m)
         }
     d->counts = true;
     d->ending = is_watchdog(&r->info) ? FWR_KILLED : FWR_ENDING_NONE;
-    if (best == 0)
-        return;
-    const struct report_thread *t = &r->threads[chosen];
-    d->duration_ns = foreign_duration(r, t);
-    if (t->order == REPORT_STACK)
-        digest_put_thread(m, chosen, d->duration_ns, 1);
-    else
-        digest_put_tree(m, chosen, d->duration_ns);
-    digest_choose_key(m);
+    if (best > 0) {
+        const struct report_thread *t = &r->threads[chosen];
+        d->duration_ns = foreign_duration(r, t);
+        if (t->order == REPORT_STACK)
+            digest_put_thread(m, chosen, d->duration_ns, 1);
+        else
+            digest_put_tree(m, chosen, d->duration_ns);
+    }
+    choose_key(m);
 }
 
 /* ---- the whole ---- */

@@ -22,8 +22,9 @@ enum {
     DIGEST_FRAMES = 512, /* of one stack; innermost ones are kept */
     DIGEST_STACKS = 512, /* of a hang, the heaviest */
     DIGEST_CALLS = 8192,
-    DIGEST_NAME = 256,  /* bytes of names, versions, systems, devices, APIs */
-    DIGEST_PATH = 1024, /* of paths */
+    DIGEST_NAMED = 8192, /* different frames with names */
+    DIGEST_NAME = 256,   /* bytes of names, versions, systems, devices, APIs */
+    DIGEST_PATH = 1024,  /* of paths */
 };
 #define DIGEST_LONGEST_NS (UINT64_C(86400) * 1000000000) /* a longer hang counts as this */
 
@@ -33,6 +34,12 @@ struct digest_image {
     const char *arch, *name, *path; /* path may be NULL */
     uint64_t frames;                /* of the report that are in it */
     int64_t row;                    /* for whoever writes rows */
+};
+
+struct digest_named { /* what the report itself calls a frame */
+    struct stack_frame frame;
+    struct report_name *names; /* innermost first; function, file, line, flags */
+    uint32_t count;
 };
 
 struct digest_stack {
@@ -67,7 +74,9 @@ struct digest {
     size_t image_count;
     struct digest_stack *stacks; /* different ones */
     size_t stack_count;
-    size_t key; /* index in stacks; SIZE_MAX: none */
+    size_t key;                 /* index in stacks; SIZE_MAX: none; always one if it counts */
+    struct digest_named *named; /* of frames of stacks; different ones */
+    size_t named_count;
     struct digest_call *calls;
     size_t call_count;
 };

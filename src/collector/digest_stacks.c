@@ -14,13 +14,14 @@ static bool take_frame(struct digest_maker *m, const struct report_frame *from,
     *to = (struct stack_frame){.kind = from->kind == REPORT_RETURN, .space = from->space & 1};
     if (from->image != REPORT_NONE && from->has_offset)
         to->image = digest_image(m, from->image);
-    if (to->image) {
+    if (to->image)
         to->offset = from->offset;
-        return true;
+    else {
+        to->space = 0;
+        to->offset = from->address;
     }
-    to->space = 0;
-    to->offset = from->address;
-    return from->has_address;
+    const struct report_name *names = from->name_count ? &m->report->names[from->first_name] : NULL;
+    return digest_name_frame(m, names, from->name_count, to) || to->image || from->has_address;
 }
 
 static bool same_frames(const struct digest_stack *a, const struct digest_stack *b)
@@ -28,13 +29,12 @@ static bool same_frames(const struct digest_stack *a, const struct digest_stack 
     return memcmp(a->hash, b->hash, sizeof a->hash) == 0;
 }
 
-static void add(uint64_t *sum, uint64_t value)
+void digest_add(uint64_t *sum, uint64_t value)
 {
     *sum = *sum > INT64_MAX - value % INT64_MAX ? INT64_MAX : *sum + value % INT64_MAX;
 }
 
-/* Puts `stack`, whose frames are in the arena, into the list. */
-static size_t put(struct digest_maker *m, struct digest_stack stack, uint64_t weight_ns,
+size_t digest_put(struct digest_maker *m, struct digest_stack stack, uint64_t weight_ns,
                   uint64_t samples)
 {
     struct digest *d = m->d;
@@ -54,8 +54,8 @@ static size_t put(struct digest_maker *m, struct digest_stack stack, uint64_t we
             return SIZE_MAX;
         d->stacks[d->stack_count++] = stack;
     }
-    add(&d->stacks[i].weight_ns, weight_ns);
-    add(&d->stacks[i].samples, samples);
+    digest_add(&d->stacks[i].weight_ns, weight_ns);
+    digest_add(&d->stacks[i].samples, samples);
     return i;
 }
 
@@ -66,31 +66,41 @@ static struct stack_frame *room(struct digest_maker *m, size_t count)
     return frames;
 }
 
+size_t digest_thread_frames(struct digest_maker *m, uint32_t thread,
+                            struct stack_frame frames[DIGEST_FRAMES])
+{
+    const struct report_thread *t = &m->report->threads[thread];
+    size_t count = 0;
+    for (uint32_t i = 0; i < t->frame_count && i < DIGEST_FRAMES; i++)
+        count += take_frame(m, &m->report->frames[t->first_frame + i], &frames[count]);
+    return count;
+}
+
 size_t digest_put_thread(struct digest_maker *m, uint32_t thread, uint64_t weight_ns,
                          uint64_t samples)
 {
-    const struct report_thread *t = &m->report->threads[thread];
-    if (m->stack_number[thread]) { /* a hostile report has many samples of one deep stack */
+    if (m->stack_number[thread]) { /* a hostile report has many calls by one deep stack */
+        if (m->stack_number[thread] == SIZE_MAX)
+            return SIZE_MAX;
         size_t known = m->stack_number[thread] - 1;
-        if (known != SIZE_MAX - 1) {
-            add(&m->d->stacks[known].weight_ns, weight_ns);
-            add(&m->d->stacks[known].samples, samples);
-        }
-        return known == SIZE_MAX - 1 ? SIZE_MAX : known;
+        digest_add(&m->d->stacks[known].weight_ns, weight_ns);
+        digest_add(&m->d->stacks[known].samples, samples);
+        return known;
     }
-    size_t most = t->frame_count < DIGEST_FRAMES ? t->frame_count : DIGEST_FRAMES;
-    struct digest_stack stack = {.frames = room(m, most)};
+    struct stack_frame frames[DIGEST_FRAMES];
+    struct digest_stack stack = {.count = digest_thread_frames(m, thread, frames)};
+    stack.frames = room(m, stack.count);
     if (!stack.frames)
         return SIZE_MAX;
-    for (size_t i = 0; i < most; i++)
-        stack.count +=
-            take_frame(m, &m->report->frames[t->first_frame + i], &stack.frames[stack.count]);
-    return put(m, stack, weight_ns, samples);
+    memcpy(stack.frames, frames, stack.count * sizeof *frames);
+    size_t at = digest_put(m, stack, weight_ns, samples);
+    m->stack_number[thread] = at == SIZE_MAX ? SIZE_MAX : at + 1;
+    return at;
 }
 
-size_t digest_put_empty(struct digest_maker *m)
+size_t digest_put_empty(struct digest_maker *m, uint64_t weight_ns)
 {
-    return put(m, (struct digest_stack){.frames = room(m, 0)}, 0, 0);
+    return digest_put(m, (struct digest_stack){.frames = room(m, 0)}, weight_ns, weight_ns != 0);
 }
 
 /* ---- trees ---- */
@@ -127,7 +137,7 @@ static void put_path(struct digest_maker *m, uint32_t frame, bool callers_inside
             stack.frames[i] = stack.frames[stack.count - 1 - i];
             stack.frames[stack.count - 1 - i] = swap;
         }
-    put(m, stack, weight_ns, samples);
+    digest_put(m, stack, weight_ns, samples);
 }
 
 void digest_put_tree(struct digest_maker *m, uint32_t thread, uint64_t duration_ns)
@@ -199,7 +209,7 @@ static uint64_t weight_of(const struct digest_stack *s, size_t count, bool timed
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++)
-        add(&sum, timed ? s[i].weight_ns : s[i].samples);
+        digest_add(&sum, timed ? s[i].weight_ns : s[i].samples);
     return sum;
 }
 

@@ -112,8 +112,9 @@ static void find_leaf(struct view *v)
     }
     v->idle = only_waits && v->leaf && i == v->inside && v->inside < v->count &&
               v->rulings[v->inside].action == GROUP_ACT_LOOP;
+    bool unknown = !v->count || (v->inside && !v->names[0] && !is_app(v, 0));
     if (!v->leaf)
-        v->leaf = v->inside && !v->names[0] && !is_app(v, 0) ? "unknown" : "cpu";
+        v->leaf = unknown ? "unknown" : "cpu";
 }
 
 static void find_entry(struct view *v)
@@ -126,9 +127,16 @@ static void find_entry(struct view *v)
 /* --- Parts of the key ---------------------------------------------------------------------------
  */
 
+/* Scripts are in no image: their files part functions that are called the same, or not at all. */
+static const char *where(struct view *v, uint32_t i)
+{
+    const struct group_frame *f = &v->frames[i];
+    return group_image_name(*f->image || !f->file ? f->image : f->file, v->arena, &v->failed);
+}
+
 static const char *part_text(struct view *v, uint32_t i)
 {
-    const char *image = group_image_name(v->frames[i].image, v->arena, &v->failed);
+    const char *image = where(v, i);
     struct report_bytes text = {0};
     out_text(&text, image);
     if (v->names[i])
@@ -364,7 +372,7 @@ fw_error group_stack(const struct group_rules *rules, const struct group_frame *
     answer->title = make_title(&v);
     answer->blamed = v.blamed;
     if (v.blamed != NOBODY) {
-        answer->image = group_image_name(frames[v.blamed].image, arena, &v.failed);
+        answer->image = where(&v, v.blamed);
         answer->file = frames[v.blamed].file;
         answer->line = frames[v.blamed].line;
     }

@@ -37,6 +37,6 @@ struct group_ruling group_rule_of(const struct group_rules *rules, const struct 
 /* The text of the built-in rules, and its version: counts up with every change of what keys come
  * out, so that servers notice (groups_jobs.c). */
 extern const char group_builtin_text[];
-enum { GROUP_BUILTIN_VERSION = 1 };
+enum { GROUP_BUILTIN_VERSION = 2 };
 
 #endif

@@ -2,6 +2,7 @@
  * every report with a group_id. */
 #include "collector/groups.h"
 #include "base/failure.h"
+#include "collector/versions.h"
 #include "report/fwr.h"
 
 #define MOVING "SELECT id FROM hang_group WHERE moving <> 0 AND id BETWEEN $1 AND $2"
@@ -74,6 +75,49 @@ static fw_error sum_days(struct db_conn *conn, const int64_t range[2], struct fw
                       DB_VALUES(db_int(range[0]), db_int(range[1]), db_int(FWR_KILLED)));
 }
 
+struct back { /* resolved groups that hold reports of a later version */
+    int64_t groups[GROUPS_SETTLE_BATCH];
+    size_t count;
+};
+
+static fw_error find_back(struct db_conn *conn, const int64_t range[2], struct back *back,
+                          struct fw_failure *why)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(conn, &rows, why,
+                          "SELECT h.id, v.version, v.build, r.version, r.build FROM hang_group h"
+                          " JOIN version r ON r.id = h.resolved_version"
+                          " JOIN (SELECT DISTINCT group_id, version FROM group_day"
+                          " WHERE group_id IN (" MOVING ")) d ON d.group_id = h.id"
+                          " JOIN version v ON v.id = d.version WHERE h.status = $3"
+                          " ORDER BY h.id",
+                          DB_VALUES(db_int(range[0]), db_int(range[1]), db_int(GROUP_RESOLVED)));
+    if (e)
+        return e;
+    while (db_next(rows)) {
+        int64_t group = db_get_int(rows, 0);
+        if (back->count < GROUPS_SETTLE_BATCH &&
+            (!back->count || back->groups[back->count - 1] != group) &&
+            version_is_later(db_get_text(rows, 1), db_get_text(rows, 2), db_get_text(rows, 3),
+                             db_get_text(rows, 4)))
+            back->groups[back->count++] = group;
+    }
+    return db_end(rows, why);
+}
+
+/* What stacks bring that move into a resolved group may be a report of a later version: the same as
+ * when it came in now. */
+static fw_error reopen(struct db_conn *conn, const int64_t range[2], struct fw_failure *why)
+{
+    struct back back = {.count = 0};
+    int64_t now = (int64_t)collector_now_ms();
+    fw_error e = find_back(conn, range, &back, why);
+    for (size_t i = 0; i < back.count && !e; i++)
+        e = db_run(conn, why, "UPDATE hang_group SET status = 0, reopened_ms = $2 WHERE id = $1",
+                   DB_VALUES(db_int(back.groups[i]), db_int(now)));
+    return e;
+}
+
 /* Groups that nothing is left of, unless somebody touched them; and the sample of those whose
  * sample moved away. */
 static fw_error tidy(struct db_conn *conn, const int64_t range[2], struct fw_failure *why)
@@ -101,6 +145,7 @@ static fw_error settle_range(struct db_conn *conn, const int64_t range[2], struc
 {
     fw_error e = sum(conn, range, why);
     e = e ? e : sum_days(conn, range, why);
+    e = e ? e : reopen(conn, range, why);
     return e ? e : tidy(conn, range, why);
 }
 

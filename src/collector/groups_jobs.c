@@ -78,7 +78,7 @@ static fw_error rekey(struct collector *c, const struct job *job, struct groups_
     if (e)
         return e;
     if (stack_grouper_new(c, &grouper) != FW_OK)
-        return failure_say(why, FW_ERR_SYSTEM, 0, "out of memory");
+        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     e = run_batches(&p, grouper, r, why);
     stack_grouper_free(grouper);
     return e ? e : groups_settle_all(c, still_ours, &p, why);

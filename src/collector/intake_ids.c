@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/failure.h"
 #include "base/little_endian.h"
+#include "collector/brought_names.h"
 
 #include <stdlib.h>
 
@@ -228,6 +229,41 @@ static fw_error fill_images(struct filling *f, struct intake_report **reports, s
     return e ? e : answer(f, &f->ids->images, make_image, take_image);
 }
 
+/* Names are written once for what a worker remembers; another's stay. */
+static fw_error make_names(struct filling *f, const struct want *w, int64_t *id)
+{
+    const struct digest_named *named = w->item;
+    struct stack_frame frame = intake_row_frame(&w->report->digest, &named->frame);
+    fw_error e = FW_OK;
+    for (uint32_t i = 0; i < named->count && !e; i++)
+        e = brought_names_add(f->conn, w->report->project, &frame, i, &named->names[i], f->why);
+    *id = 1;
+    return e;
+}
+
+static void take_nothing(const struct want *w, int64_t id)
+{
+    (void)w;
+    (void)id;
+}
+
+static fw_error fill_names(struct filling *f, struct intake_report **reports, size_t count)
+{
+    fw_error e = FW_OK;
+    for (size_t i = 0; i < count && !e; i++)
+        for (size_t j = 0; j < reports[i]->digest.named_count && !e; j++) {
+            struct digest_named *named = &reports[i]->digest.named[j];
+            struct stack_frame frame = intake_row_frame(&reports[i]->digest, &named->frame);
+            uint8_t place[17];
+            put_u64(place, (uint64_t)frame.image);
+            put_u64(place + 8, frame.offset);
+            place[16] = (uint8_t)stack_flags(&frame);
+            e = want(f, (struct want){.report = reports[i], .item = named}, reports[i]->project,
+                     (struct span){place, sizeof place}, (struct span){0});
+        }
+    return e ? e : answer(f, &f->ids->names, make_names, take_nothing);
+}
+
 static fw_error fill_versions(struct filling *f, struct intake_report **reports, size_t count)
 {
     fw_error e = FW_OK;
@@ -385,20 +421,18 @@ static fw_error group_stack_of(struct filling *f, const struct want *w, bool is_
                                struct id_entry *entry)
 {
     const struct digest *d = &w->report->digest;
-    struct stack_grouped grouped;
+    bool made = false;
     int64_t main_image = d->main_image && !is_other ? d->images[d->main_image - 1].row : 0;
-    fw_error e = db_run(f->conn, f->why, "UPDATE stack SET main_image = $2 WHERE id = $1",
+    fw_error e = db_run(f->conn, f->why,
+                        "UPDATE stack SET main_image = $2 WHERE id = $1 AND group_id IS NULL",
                         DB_VALUES(db_int(entry->id), main_image ? db_int(main_image) : db_null()));
     e = e || is_other ? e : note_images(f, d, w->item, entry->id);
     e = e ? e
           : stack_group(f->ids->grouper, f->conn, w->report->project, entry->id, d->started_ms,
-                        &grouped, f->why);
-    if (e)
-        return e;
-    if (grouped.made)
+                        &entry->group, &made, f->why);
+    if (!e && made)
         limits_made(&f->ids->limits, w->report->project, LIMIT_GROUP);
-    entry->group = grouped.group;
-    return FW_OK;
+    return e;
 }
 
 static fw_error answer_stack(struct filling *f, const struct want *w)
@@ -458,6 +492,7 @@ fw_error intake_ids_fill(struct intake_ids *ids, struct db_conn *conn,
     if (!e && changed)
         id_map_clear(&ids->stacks);
     e = e ? e : fill_images(&f, reports, count);
+    e = e ? e : fill_names(&f, reports, count);
     e = e ? e : fill_versions(&f, reports, count);
     e = e ? e : fill_terms(&f, reports, count);
     e = e ? e : fill_stacks(&f, reports, count);
@@ -478,6 +513,7 @@ bool intake_ids_has_group(struct intake_ids *ids, int64_t project, const struct 
 void intake_ids_forget(struct intake_ids *ids)
 {
     id_map_clear(&ids->images);
+    id_map_clear(&ids->names);
     id_map_clear(&ids->versions);
     id_map_clear(&ids->terms);
     id_map_clear(&ids->stacks);
@@ -486,6 +522,7 @@ void intake_ids_forget(struct intake_ids *ids)
 void intake_ids_free(struct intake_ids *ids)
 {
     id_map_free(&ids->images);
+    id_map_free(&ids->names);
     id_map_free(&ids->versions);
     id_map_free(&ids->terms);
     id_map_free(&ids->stacks);

@@ -19,7 +19,7 @@ enum term_kind { TERM_OS = 1, TERM_DEVICE = 2, TERM_API = 3 };
 
 struct intake_ids { /* of one worker; all zero but `grouper`: nothing is remembered */
     struct stack_grouper *grouper;
-    struct id_map images, versions, terms, stacks;
+    struct id_map images, names, versions, terms, stacks;
     struct intake_limits limits;
 };
 

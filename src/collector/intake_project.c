@@ -1,4 +1,5 @@
-/* An ingest key decides the project; a token of all projects must say it. */
+/* An ingest key decides the project; a token of all projects may say it, else it is the one that is
+ * always there. */
 #include "collector/intake_project.h"
 #include "collector/collector.h"
 #include "collector/db.h"
@@ -29,10 +30,8 @@ bool intake_project(struct http_request *r, const char *slug, int64_t *project)
     *project = r->access.project;
     if (!slug && *project)
         return true;
-    if (!slug) {
-        http_reply_error(r, 400, "this token is of all projects: say which by ?project=SLUG");
-        return false;
-    }
+    if (!slug)
+        slug = "default";
     if (find(r, slug, project, &why) != FW_OK) {
         http_reply_failure(r, &why);
         return false;

@@ -5,6 +5,7 @@
 #include "collector/intake_sums.h"
 #include "base/array.h"
 #include "base/failure.h"
+#include "collector/versions.h"
 #include "report/fwr.h"
 
 #include <stdlib.h>
@@ -173,11 +174,11 @@ static bool add_calls(struct intake_sums *s, const struct intake_report *r)
         struct stack_frame caller = {0};
         if (stack->count)
             caller = intake_row_frame(d, &stack->frames[0]);
-        ok &= put(s, (struct intake_sum){
-                         CALL, .key = {r->project, r->apis[i], stack->row, r->version},
-                         .value = {(int64_t)call->count, (int64_t)call->first_ms,
-                                   (int64_t)call->last_ms, caller.image, (int64_t)caller.offset,
-                                   caller.kind + 2 * caller.space}});
+        ok &= put(s,
+                  (struct intake_sum){CALL, .key = {r->project, r->apis[i], stack->row, r->version},
+                                      .value = {(int64_t)call->count, (int64_t)call->first_ms,
+                                                (int64_t)call->last_ms, caller.image,
+                                                (int64_t)caller.offset, stack_flags(&caller)}});
     }
     return ok;
 }
@@ -340,8 +341,8 @@ static fw_error reopen(struct writing *w, int64_t group, int64_t resolved)
     if (db_next(rows))
         for (size_t i = 0; i < w->count && !back; i++)
             back = w->reports[i]->group == group &&
-                   stack_group_later(w->reports[i]->digest.version, w->reports[i]->digest.build,
-                                     db_get_text(rows, 0), db_get_text(rows, 1));
+                   version_is_later(w->reports[i]->digest.version, w->reports[i]->digest.build,
+                                    db_get_text(rows, 0), db_get_text(rows, 1));
     e = db_end(rows, w->why);
     if (e || !back)
         return e;

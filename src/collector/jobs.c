@@ -222,10 +222,19 @@ static fw_error write_again(const struct runner *r, struct db_conn *conn, uint64
     return error != FW_OK || rows ? error : write_gone(r, conn);
 }
 
+/* A periodic job's row lives on: what this run went through is not the next one's. */
+static fw_error write_next(const struct runner *r, struct db_conn *conn, const char *message)
+{
+    fw_error error =
+        db_run(conn, NULL, "UPDATE job SET lost = 0 WHERE id = $1 AND owner = $2 AND attempts = $3",
+               DB_VALUES(db_int(r->job.id), db_text(r->jobs->owner), db_int(r->job.attempts)));
+    return error != FW_OK ? error : write_again(r, conn, r->kind->every_ms, 0, message);
+}
+
 static bool is_passing(fw_error error)
 {
     return error == FW_ERR_TIMEOUT || error == FW_ERR_VANISHED || error == FW_ERR_FULL ||
-           error == FW_ERR_SYSTEM;
+           error == FW_ERR_SYSTEM || error == FW_ERR_MEMORY;
 }
 
 static uint64_t backoff_ms(unsigned attempts)
@@ -243,7 +252,7 @@ static fw_error write_end(struct runner *r, struct db_conn *conn, fw_error resul
     if (is_passing(result))
         return write_again(r, conn, backoff_ms(r->job.attempts), r->job.attempts, message);
     if (periodic)
-        return write_again(r, conn, r->kind->every_ms, 0, result == FW_OK ? "" : message);
+        return write_next(r, conn, result == FW_OK ? "" : message);
     return result == FW_OK ? write_done(r, conn) : write_failed(r, conn, message);
 }
 

@@ -26,8 +26,8 @@ struct job {
     unsigned attempts;          /* this one included */
 };
 
-/* FW_OK: done. FW_ERR_TIMEOUT, FW_ERR_VANISHED, FW_ERR_FULL, FW_ERR_SYSTEM: again later (1 s,
- * doubled, up to 5 min). Others: failed for good; `why` is kept for people. */
+/* FW_OK: done. FW_ERR_TIMEOUT, FW_ERR_VANISHED, FW_ERR_FULL, FW_ERR_SYSTEM, FW_ERR_MEMORY: again
+ * later (1 s, doubled, up to 5 min). Others: failed for good; `why` is kept for people. */
 typedef fw_error (*job_run)(struct collector *c, const struct job *job, struct fw_failure *why);
 
 struct job_kind {

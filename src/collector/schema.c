@@ -71,6 +71,13 @@ static const char tables[] =
     "CREATE TABLE stack_image (image INTEGER NOT NULL, stack INTEGER NOT NULL,"
     " PRIMARY KEY (image, stack)) {CLUSTERED};\n"
 
+    /* Names that reports brought: brought_names.h. image 0: none. flags: stack_code.h. number: 0
+     * for the innermost function at the place. name_flags: of report_name. */
+    "CREATE TABLE brought_name (project INTEGER NOT NULL, image INTEGER NOT NULL,"
+    " frame_offset INTEGER NOT NULL, flags INTEGER NOT NULL, number INTEGER NOT NULL,"
+    " function TEXT NOT NULL, file TEXT, line INTEGER NOT NULL, name_flags INTEGER NOT NULL,"
+    " PRIMARY KEY (project, image, frame_offset, flags, number)) {CLUSTERED};\n"
+
     /* status: 0 open, 1 ignored, 2 resolved, 3 merged into `merged_into`. section: enum
      * group_section. pinned: somebody merged or split by hand, rules leave it alone. The long texts
      * stand last: rows are ranked without reading them. moving: enum group_moving (groups.h). */
@@ -115,7 +122,7 @@ static const char tables[] =
     /* The first three, and report_recent, hold all by which reports are chosen and summed, so that
      * no row is fetched for that. */
     "CREATE INDEX report_group ON report (group_id, received_ms, id, duration_ns, version, os,"
-    " device, ending);\n"
+    " device, ending, stack);\n"
     "CREATE INDEX report_os ON report (project, os, day, group_id, version, device, duration_ns,"
     " ending);\n"
     "CREATE INDEX report_device ON report (project, device, day, group_id, version, os,"
@@ -150,7 +157,7 @@ static const char tables[] =
     "{CLUSTERED};\n"
 
     /* Who called watched functions. caller_image, caller_offset, caller_kind: frame 0 of the stack
-     * (row of `image`, 0: none; the offset there; enum report_frame_kind + 2 * enum report_space),
+     * (row of `image`, 0: none; the offset there; its flags, stack_code.h),
      * so that the callers are told apart without reading stacks. */
     "CREATE TABLE call (project INTEGER NOT NULL, api INTEGER NOT NULL, stack INTEGER NOT NULL,"
     " version INTEGER NOT NULL, count INTEGER NOT NULL, first_ms INTEGER NOT NULL,"

@@ -41,7 +41,7 @@ size_t stack_encode(const struct stack_frame *frames, size_t count, uint8_t *out
     uint8_t *start = out;
     for (size_t i = 0; i < count; i++) {
         const struct stack_frame *f = &frames[i];
-        out = put_uleb(out, (uint64_t)f->image * 4 + (f->kind & 1) + 2 * (f->space & 1));
+        out = put_uleb(out, (uint64_t)f->image * 8 + stack_flags(f));
         out = put_sleb(out, (int64_t)(f->offset - last_offset(frames, i)));
     }
     return (size_t)(out - start);
@@ -55,11 +55,10 @@ fw_error stack_decode(struct span code, struct stack_frame *frames, size_t capac
             return FW_ERR_FULL;
         uint64_t place = reader_uleb(&r);
         int64_t step = reader_sleb(&r);
-        if (r.failed || place / 4 > INT64_MAX / 4)
+        if (r.failed || place / 8 > INT64_MAX / 8)
             return FW_ERR_CORRUPT;
         struct stack_frame *f = &frames[*count];
-        *f = (struct stack_frame){
-            .image = (int64_t)(place / 4), .kind = place & 1, .space = (uint8_t)(place >> 1 & 1)};
+        *f = stack_frame_of((int64_t)(place / 8), 0, place);
         f->offset = last_offset(frames, *count) + (uint64_t)step;
     }
     return FW_OK;
@@ -75,7 +74,7 @@ fw_error stack_hash(const struct stack_frame *frames, const struct span *id_keys
         uint8_t bytes[10 + 9], *end = put_uleb(bytes, id_keys[i].size);
         ok = EVP_DigestUpdate(context, bytes, (size_t)(end - bytes)) &&
              EVP_DigestUpdate(context, id_keys[i].data, id_keys[i].size);
-        bytes[0] = (uint8_t)((frames[i].kind & 1) + 2 * (frames[i].space & 1));
+        bytes[0] = (uint8_t)stack_flags(&frames[i]);
         put_u64(bytes + 1, frames[i].offset);
         ok = ok && EVP_DigestUpdate(context, bytes, 9);
     }

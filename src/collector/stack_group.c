@@ -3,11 +3,11 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/failure.h"
+#include "collector/brought_names.h"
 #include "collector/grouping.h"
 #include "collector/stack_code.h"
 #include "collector/symbols.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -366,6 +366,22 @@ static void put_names(struct grouping *s, const struct stack_frame *frame,
         to[(*count)++] = base;
 }
 
+/* Frames that no map names may have names that the report brought. */
+static fw_error find_brought(struct grouping *s, struct symbols_found *found)
+{
+    fw_error e = FW_OK;
+    for (size_t i = 0; i < s->count && !e; i++) {
+        if (found[i].count || !s->frames[i].named)
+            continue;
+        struct db_conn *conn = NULL;
+        e = borrow(s, &conn);
+        e = e ? e
+              : brought_names_find(conn, s->project, &s->frames[i], s->arena, &found[i], s->why);
+        give_back(s, conn);
+    }
+    return e;
+}
+
 /* All functions of the stack, in the arena. */
 static fw_error name_frames(struct grouping *s, struct group_frame **named, size_t *count)
 {
@@ -387,11 +403,15 @@ static fw_error name_frames(struct grouping *s, struct group_frame **named, size
                                            .space = frame->space,
                                            .kind = frame->kind};
     }
-    fw_error e = symbols_stack(places, s->count, arena, found);
+    if (symbols_stack(places, s->count, arena, found) != FW_OK)
+        return no_memory(s->why);
+    fw_error e = find_brought(s, found);
+    if (e)
+        return e;
     size_t total = 0;
-    for (size_t i = 0; i < s->count && !e; i++)
+    for (size_t i = 0; i < s->count; i++)
         total += found[i].count ? found[i].count : 1;
-    *named = e ? NULL : arena_take_many(arena, total, sizeof **named);
+    *named = arena_take_many(arena, total, sizeof **named);
     if (!*named)
         return no_memory(s->why);
     *count = 0;
@@ -402,11 +422,11 @@ static fw_error name_frames(struct grouping *s, struct group_frame **named, size
 
 /* ---- rows ---- */
 
-static fw_error read_stack(struct grouping *s, struct stack_row *row, int64_t *group, bool *pinned)
+static fw_error read_stack(struct grouping *s, struct stack_row *row, int64_t *group)
 {
     struct db_rows *rows;
     fw_error e = db_query(s->conn, &rows, s->why,
-                          "SELECT frames, group_id, main_image, pinned FROM stack WHERE id = $1",
+                          "SELECT frames, group_id, main_image FROM stack WHERE id = $1",
                           DB_VALUES(db_int(s->stack)));
     if (e)
         return e;
@@ -419,7 +439,6 @@ static fw_error read_stack(struct grouping *s, struct stack_row *row, int64_t *g
                                .main_image = db_get_int(rows, 2),
                                .frames = {copied(s->arena, frames.data, frames.size), frames.size}};
         *group = db_get_int(rows, 1);
-        *pinned = db_get_int(rows, 3) != 0;
     }
     e = db_end(rows, s->why);
     if (!e && !found)
@@ -535,73 +554,37 @@ static fw_error make_group(struct grouping *s, const struct group_answer *a, int
 }
 
 static fw_error group_by_key(struct grouping *s, const struct stack_row *row, uint64_t at_ms,
-                             struct stack_grouped *answer)
+                             int64_t *group, bool *made)
 {
     struct stack_key key = {0};
     fw_error e = stack_group_key(s->g, s->conn, row, NULL, s->arena, &key, s->why);
-    e = e ? e : find_group(s, key.answer.key, &answer->group);
-    if (!e && !answer->group) {
-        e = make_group(s, &key.answer, key.rules_version, at_ms, &answer->group);
-        answer->made = answer->group != 0;
-        if (!e && !answer->made) /* another server was faster */
-            e = find_group(s, key.answer.key, &answer->group);
+    e = e ? e : find_group(s, key.answer.key, group);
+    if (!e && !*group) {
+        e = make_group(s, &key.answer, key.rules_version, at_ms, group);
+        *made = !e && *group;
+        if (!e && !*group) /* another server was faster */
+            e = find_group(s, key.answer.key, group);
     }
-    if (!e && !answer->group)
+    if (!e && !*group)
         e = failure_say(s->why, FW_ERR_TIMEOUT, 0, "a group went away while it was looked for");
-    e = e ? e : follow(s, &answer->group);
+    e = e ? e : follow(s, group);
     return e ? e
              : db_run(s->conn, s->why,
                       "UPDATE stack SET group_id = $2, rules = $3, named = $4 WHERE id = $1",
-                      DB_VALUES(db_int(s->stack), db_int(answer->group), db_int(key.rules_version),
+                      DB_VALUES(db_int(s->stack), db_int(*group), db_int(key.rules_version),
                                 db_int(key.all_maps)));
 }
 
 fw_error stack_group(struct stack_grouper *g, struct db_conn *conn, int64_t project, int64_t stack,
-                     uint64_t at_ms, struct stack_grouped *answer, struct fw_failure *why)
+                     uint64_t at_ms, int64_t *group, bool *made, struct fw_failure *why)
 {
     struct grouping s = {
         .g = g, .conn = conn, .why = why, .arena = &g->arena, .project = project, .stack = stack};
     struct stack_row row = {0};
-    bool pinned = false;
-    *answer = (struct stack_grouped){0};
-    fw_error e = read_stack(&s, &row, &answer->before, &pinned);
-    if (!e && pinned && answer->before) {
-        answer->group = answer->before;
-        e = follow(&s, &answer->group);
-    } else if (!e)
-        e = group_by_key(&s, &row, at_ms, answer);
+    *made = false;
+    fw_error e = read_stack(&s, &row, group);
+    if (!e && !*group)
+        e = group_by_key(&s, &row, at_ms, group, made);
     arena_reset(&g->arena);
     return e;
-}
-
-/* ---- versions ---- */
-
-/* Runs of digits as numbers of any length, everything else by its bytes. */
-static int compare(const char *a, const char *b)
-{
-    while (*a && *b) {
-        if (!isdigit((unsigned char)*a) || !isdigit((unsigned char)*b)) {
-            if (*a != *b)
-                return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
-            a++;
-            b++;
-            continue;
-        }
-        a += strspn(a, "0");
-        b += strspn(b, "0");
-        size_t x = strspn(a, "0123456789"), y = strspn(b, "0123456789");
-        int order = x != y ? (x < y ? -1 : 1) : memcmp(a, b, x);
-        if (order)
-            return order;
-        a += x;
-        b += y;
-    }
-    return (*a != '\0') - (*b != '\0');
-}
-
-bool stack_group_later(const char *version_a, const char *build_a, const char *version_b,
-                       const char *build_b)
-{
-    int order = compare(version_a, version_b);
-    return order ? order > 0 : compare(build_a, build_b) > 0;
 }

@@ -3,12 +3,11 @@
  * store, the key by the project's rules (grouping.h), and the group with that key, made when there
  * is none.
  *
- * Called when a report brings a new stack, and again when a debug file or other rules may change
- * the answer. It writes `stack` (group_id, rules, named) and makes rows of hang_group; moving
- * reports and sums from the group that the stack had is the caller's.
+ * stack_group gives a stack its first group: it writes `stack` (group_id, rules, named) and makes
+ * rows of hang_group. A stack that has one keeps it, even if names or rules of now lead elsewhere:
+ * all its reports are in one group, and only groups_rekey_batch moves them, together.
  *
- * A group that was merged leads to the one it was merged into. A stack whose group is pinned
- * (somebody merged or split by hand) stays where it is.
+ * A group that was merged leads to the one it was merged into.
  *
  * Whoever changes stack.group_id of a stack that reports have, or status or merged_into of a group,
  * first counts the setting "generation" up in the same transaction (stack_group_changed): workers
@@ -39,14 +38,10 @@ fw_error stack_grouper_look(struct stack_grouper *grouper, struct db_conn *conn,
 fw_error stack_grouper_claim(struct stack_grouper *grouper, struct db_conn *conn, bool *same,
                              struct fw_failure *why);
 
-struct stack_grouped {
-    int64_t group;  /* row of hang_group */
-    int64_t before; /* the stack's group until now; 0: none */
-    bool made;      /* the group is new */
-};
-/* In the caller's transaction, after stack_grouper_begin. at_ms: first_ms of a new group. */
+/* In the caller's transaction, after stack_grouper_begin. `group`: row of hang_group. at_ms:
+ * first_ms of a new one; `made`: it is new. */
 fw_error stack_group(struct stack_grouper *grouper, struct db_conn *conn, int64_t project,
-                     int64_t stack, uint64_t at_ms, struct stack_grouped *answer,
+                     int64_t stack, uint64_t at_ms, int64_t *group, bool *made,
                      struct fw_failure *why);
 
 /* The key alone, by the rules in force or by others; writes nothing. `conn` NULL: what must be read
@@ -68,10 +63,5 @@ fw_error stack_group_key(struct stack_grouper *grouper, struct db_conn *conn,
 
 /* Counts the generation up and holds it: first in a transaction that changes groups of stacks. */
 fw_error stack_group_changed(struct db_conn *conn, struct fw_failure *why);
-
-/* Whether version a comes after b: runs of digits are compared as numbers ("2.10" after "2.9"), and
- * builds when the versions are the same. */
-bool stack_group_later(const char *version_a, const char *build_a, const char *version_b,
-                       const char *build_b);
 
 #endif

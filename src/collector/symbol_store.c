@@ -4,6 +4,7 @@
 #include "base/failure.h"
 #include "collector/collector.h"
 #include "collector/jobs.h"
+#include "collector/stack_group.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,7 +111,9 @@ fw_error symbol_store_choose(struct db_conn *conn, const uint8_t *id, size_t id_
         "ELSE 0 END DESC, f.id DESC LIMIT 1) THEN 1 ELSE 0 END WHERE debug_id = $1";
     int64_t *images = NULL;
     size_t count = 0;
-    fw_error error = db_run(conn, why, choose, DB_VALUES(db_bytes(id, id_size)));
+    fw_error error = stack_group_changed(conn, why);
+    if (error == FW_OK)
+        error = db_run(conn, why, choose, DB_VALUES(db_bytes(id, id_size)));
     if (error == FW_OK)
         error = mark_images(conn, id, id_size, &images, &count, why);
     for (size_t i = 0; error == FW_OK && i < count; i++) {

@@ -2,7 +2,7 @@
  * real ones of other tools. Also stacks as bytes, and which version is later. */
 #include "collector/digest.h"
 #include "collector/reports.h"
-#include "collector/stack_group.h"
+#include "collector/versions.h"
 #include "report/fwr_write.h"
 
 #include <setjmp.h>
@@ -21,14 +21,14 @@ static void test_code_round_trip(void **state)
 {
     (void)state;
     const struct stack_frame frames[] = {
-        {1, 0x1234, 0, 0},
-        {1, 0x1230, 1, 0},
-        {900000000000, 5, 1, 1},
-        {1, UINT64_MAX, 1, 0},
-        {0, 0xffff800000000000, 1, 0},
-        {2, 0, 1, 0},
-        {900000000000, 1ull << 63, 1, 1},
-        {0, 1, 0, 0},
+        {1, 0x1234, 0, 0, false},
+        {1, 0x1230, 1, 0, false},
+        {900000000000, 5, 1, 1, true},
+        {1, UINT64_MAX, 1, 0, false},
+        {0, 0xffff800000000000, 1, 0, false},
+        {2, 0, 1, 0, false},
+        {900000000000, 1ull << 63, 1, 1, true},
+        {0, 1, 0, 0, false},
     };
     enum { COUNT = sizeof frames / sizeof *frames };
     uint8_t code[COUNT * STACK_CODE_FRAME_MAX];
@@ -41,6 +41,7 @@ static void test_code_round_trip(void **state)
         assert_true(back[i].offset == frames[i].offset);
         assert_int_equal(back[i].kind, frames[i].kind);
         assert_int_equal(back[i].space, frames[i].space);
+        assert_int_equal(back[i].named, frames[i].named);
     }
     assert_int_equal(stack_decode((struct span){code, size}, back, COUNT - 1, &count), FW_ERR_FULL);
     assert_int_equal(stack_decode((struct span){code, 1}, back, COUNT, &count), FW_ERR_CORRUPT);
@@ -49,7 +50,7 @@ static void test_code_round_trip(void **state)
 static void test_hash_is_of_what_is_meant(void **state)
 {
     (void)state;
-    struct stack_frame frames[] = {{7, 16, 0, 0}, {9, 32, 1, 0}};
+    struct stack_frame frames[] = {{7, 16, 0, 0, false}, {9, 32, 1, 0, false}};
     struct span keys[] = {{(const uint8_t *)"ab", 2}, {(const uint8_t *)"c", 1}};
     uint8_t first[16], second[16];
     assert_int_equal(stack_hash(frames, keys, 2, first), FW_OK);
@@ -82,19 +83,20 @@ static bool put(void *context, const void *bytes, size_t size)
     return true;
 }
 
-static bool one_image(void *context, uint64_t address, struct fwr_image *image)
+/* The program, the interpreter, and what a JIT compiler made. */
+static bool find_image(void *context, uint64_t address, struct fwr_image *image)
 {
-    static const uint8_t id[20] = {1, 2, 3};
+    static const uint8_t ids[2][20] = {{1, 2, 3}, {4, 5, 6}};
+    size_t number = address >> 20;
     (void)context;
-    (void)address;
-    *image = (struct fwr_image){.key = 0x1000,
-                                .base = 0,
-                                .size = 1 << 20,
-                                .id = id,
+    *image = (struct fwr_image){.key = (number << 20) + 0x100,
+                                .base = number << 20,
+                                .size = 0xf0000,
+                                .id = ids[number & 1],
                                 .id_size = 20,
-                                .path = "/opt/app",
+                                .path = number ? "/usr/bin/python3.11" : "/opt/app",
                                 .arch = "x86_64"};
-    return true;
+    return number < 2;
 }
 
 static struct sink sink;
@@ -113,7 +115,7 @@ static struct fwr_writer *begin(void *memory, enum fwr_kind kind)
     struct fwr_about now = about;
     now.kind = kind;
     sink.size = 0;
-    return fwr_create(memory, put, &sink, one_image, NULL, &now);
+    return fwr_create(memory, put, &sink, find_image, NULL, &now);
 }
 
 /* A sample of the stack that `text` spells, outermost letter first. */
@@ -192,6 +194,141 @@ static void test_heaviest_path(void **state)
     KEY("ma", {"ma", 70}, {"maB", 30});
     KEY("mab", {"mab", 1});
     check_key(NULL, 0, "");
+    assert_true(digest.counts && digest.key != SIZE_MAX); /* in the sums, so in a group */
+}
+
+/* A hostile report: thousands of samples of one deep stack. Each is a few bytes of the report. */
+static void test_many_samples_of_a_deep_stack(void **state)
+{
+    (void)state;
+    enum { DEEP = 500, SAMPLES = 20000 };
+    static const struct fwr_hang hang = {.thread = 1, .threshold_ns = 1};
+    static struct fw_frame frames[DEEP];
+    void *memory = aligned_alloc(16, (fwr_writer_size() + 15) & ~(size_t)15);
+    struct fwr_writer *w = begin(memory, FWR_KIND_HANG);
+    for (uint32_t i = 0; i < DEEP; i++)
+        frames[i] = (struct fw_frame){.address = 0x1000 + 16ull * i, .kind = FW_FRAME_RETURN};
+    struct fw_stack stack = {.frames = frames,
+                             .capacity = DEEP,
+                             .count = DEEP,
+                             .head = DEEP,
+                             .end = FW_END_ROOT,
+                             .id = 7};
+    fwr_hang(w, &hang);
+    struct fwr_sample s = {.stack = fwr_stack(w, &stack), .count = 1, .weight_ns = 1000};
+    for (unsigned i = 0; i < SAMPLES; i++)
+        fwr_sample(w, &s);
+    finish(w, FWR_RECOVERED, 1000 * SAMPLES);
+    assert_int_equal(report->sample_count, SAMPLES);
+    assert_int_equal(digest.stack_count, 1);
+    assert_int_equal(digest.stacks[0].count, DEEP);
+    assert_int_equal(digest.stacks[0].weight_ns, 1000 * SAMPLES);
+    assert_int_equal(digest.stacks[0].samples, SAMPLES);
+    assert_true(arena.total < sink.size + (1 << 20));
+    report_free(report);
+    arena_reset(&arena);
+    free(memory);
+}
+
+static uint32_t put_stack(struct fwr_writer *w, uint64_t id, const uint64_t *addresses,
+                          uint32_t count)
+{
+    static struct fw_frame frames[16];
+    for (uint32_t i = 0; i < count; i++)
+        frames[i] = (struct fw_frame){.address = addresses[i],
+                                      .kind = i ? FW_FRAME_RETURN : FW_FRAME_EXACT};
+    const struct fw_stack stack = {.frames = frames,
+                                   .capacity = 16,
+                                   .count = count,
+                                   .head = count,
+                                   .end = FW_END_ROOT,
+                                   .id = id};
+    return fwr_stack(w, &stack);
+}
+
+static const struct digest_named *named_of(const struct stack_frame *frame)
+{
+    for (size_t i = 0; frame->named && i < digest.named_count; i++)
+        if (digest.named[i].frame.offset == frame->offset &&
+            digest.named[i].frame.image == frame->image)
+            return &digest.named[i];
+    return NULL;
+}
+
+/* Functions of a script stand inside of the interpreter, and what they call inside of them. */
+static void test_scripts_stand_in_their_stack(void **state)
+{
+    (void)state;
+    static const struct fwr_hang hang = {.thread = 1, .threshold_ns = 1};
+    static const struct fwr_script_frame early[] = {{"load", "/opt/shop.py", 7}},
+                                         late[] = {{"sleep", "/opt/shop.py", 9},
+                                                   {"main", "/opt/shop.py", 12}};
+    static const uint64_t addresses[] = {0x3000, 0x100200, 0x100100, 0x1000};
+    void *memory = aligned_alloc(16, (fwr_writer_size() + 15) & ~(size_t)15);
+    struct fwr_writer *w = begin(memory, FWR_KIND_HANG);
+    fwr_hang(w, &hang);
+    uint32_t stack = put_stack(w, 5, addresses, 4);
+    fwr_script(w, 2, 0, "python", early, 1); /* another thread's */
+    fwr_script(w, 1, 0, "python", early, 1);
+    fwr_script(w, 1, 50, "python", late, 2);
+    const struct fwr_sample samples[] = {
+        {.stack = stack, .count = 1, .at_ns = 10, .weight_ns = 20},
+        {.stack = stack, .count = 2, .at_ns = 50, .weight_ns = 30},
+        {.stack = stack, .count = 1, .at_ns = 80, .weight_ns = 40},
+    };
+    for (size_t i = 0; i < 3; i++)
+        fwr_sample(w, &samples[i]);
+    finish(w, FWR_RECOVERED, 100);
+    assert_int_equal(digest.stack_count, 2);
+    const struct digest_stack *key = &digest.stacks[digest.key];
+    assert_int_equal(key->weight_ns, 70);
+    assert_int_equal(key->samples, 3);
+    assert_int_equal(key->count, 6);
+    assert_string_equal(digest.images[key->frames[0].image - 1].name, "app");
+    const struct digest_named *inner = named_of(&key->frames[1]),
+                              *outer = named_of(&key->frames[2]);
+    assert_non_null(inner);
+    assert_non_null(outer);
+    assert_string_equal(inner->names[0].function, "sleep");
+    assert_string_equal(outer->names[0].function, "main");
+    assert_string_equal(outer->names[0].file, "/opt/shop.py");
+    assert_int_equal(outer->names[0].line, 12);
+    assert_string_equal(digest.images[key->frames[3].image - 1].name, "python3.11");
+    assert_false(key->frames[3].named);
+    assert_int_equal(digest.stacks[!digest.key].weight_ns, 20);
+    report_free(report);
+    arena_reset(&arena);
+    free(memory);
+}
+
+/* Code of a JIT compiler lies elsewhere in every process, and is the same by its name. */
+static void test_jit_functions_are_known_by_name(void **state)
+{
+    (void)state;
+    static const struct fwr_hang hang = {.thread = 1, .threshold_ns = 1};
+    uint8_t hashes[2][16];
+    void *memory = aligned_alloc(16, (fwr_writer_size() + 15) & ~(size_t)15);
+    for (uint64_t process = 0; process < 2; process++) {
+        uint64_t code = 0x70000000 + process * 0x123000;
+        const uint64_t addresses[] = {code + 16, 0x1000};
+        struct fwr_writer *w = begin(memory, FWR_KIND_HANG);
+        fwr_hang(w, &hang);
+        fwr_symbol(w, code, 64, "loadPrices", "/opt/shop.js", 2);
+        const struct fwr_sample sample = {
+            .stack = put_stack(w, 5, addresses, 2), .count = 1, .weight_ns = 9};
+        fwr_sample(w, &sample);
+        finish(w, FWR_RECOVERED, 100);
+        const struct digest_stack *key = &digest.stacks[digest.key];
+        assert_int_equal(key->count, 2);
+        const struct digest_named *named = named_of(&key->frames[0]);
+        assert_non_null(named);
+        assert_string_equal(named->names[0].function, "loadPrices");
+        memcpy(hashes[process], key->hash, 16);
+        report_free(report);
+        arena_reset(&arena);
+    }
+    assert_memory_equal(hashes[0], hashes[1], 16);
+    free(memory);
 }
 
 static void test_vetoed_is_in_no_sum(void **state)
@@ -352,6 +489,33 @@ static void test_watchdog(void **state)
     drop();
 }
 
+static void test_watchdog_details(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"app_name\":\"Shop\",\"timestamp\":\"2026-11-18 10:00:00.00 "
+        "+0100\",\"bug_type\":\"309\","
+        "\"os_version\":\"iPhone OS 17.1 (21B74)\"}\n"
+        "{\"procName\":\"Shop\",\"captureTime\":\"2026-11-18 10:00:00.1234 +0100\",\"cpuType\":"
+        "\"ARM-64\",\"termination\":{\"namespace\":\"FRONTBOARD\",\"code\":2343432205,"
+        "\"details\":["
+        "\"<RBSTerminateContext| domain:10 code:0x8BADF00D explanation:scene-update watchdog "
+        "transgression: exhausted real (wall clock) time allowance of "
+        "10.00 seconds>\",\"ProcessVisibility: "
+        "Foreground\"]},\"threads\":[{\"id\":1,\"frames\":[{\"imageIndex\":0,\"imageOffset\":"
+        "100}]},{\"id\":2,\"triggered\":true,\"queue\":\"com.apple.main-thread\",\"frames\":[{"
+        "\"imageIndex\":0,\"imageOffset\":200},{\"imageIndex\":0,\"imageOffset\":300}]}],"
+        "\"usedImages\":[{\"name\":\"Shop\",\"base\":4294967296,\"size\":65536,\"uuid\":"
+        "\"00112233-4455-6677-8899-aabbccddeeff\",\"arch\":\"arm64\"}]}\n";
+    take(text, sizeof text - 1);
+    assert_int_equal(digest.ending, FWR_KILLED);
+    assert_true(digest.duration_ns == UINT64_C(10000000000));
+    assert_int_equal(digest.stacks[digest.key].count, 2);
+    assert_true(digest.stacks[digest.key].frames[0].offset == 200);
+    assert_true(digest.started_ms == UINT64_C(1794992400000));
+    drop();
+}
+
 static void test_spindump_tree(void **state)
 {
     (void)state;
@@ -384,13 +548,13 @@ static void test_spindump_tree(void **state)
 static void test_versions(void **state)
 {
     (void)state;
-    assert_true(stack_group_later("2.10", "", "2.9", ""));
-    assert_false(stack_group_later("2.9", "", "2.10", ""));
-    assert_false(stack_group_later("2.9", "", "2.9", ""));
-    assert_true(stack_group_later("2.9", "1207", "2.9", "900"));
-    assert_true(stack_group_later("2.9.1", "", "2.9", "99999999999999999999999"));
-    assert_true(stack_group_later("2.0", "", "", ""));
-    assert_false(stack_group_later("1.02", "", "1.2", ""));
+    assert_true(version_is_later("2.10", "", "2.9", ""));
+    assert_false(version_is_later("2.9", "", "2.10", ""));
+    assert_false(version_is_later("2.9", "", "2.9", ""));
+    assert_true(version_is_later("2.9", "1207", "2.9", "900"));
+    assert_true(version_is_later("2.9.1", "", "2.9", "99999999999999999999999"));
+    assert_true(version_is_later("2.0", "", "", ""));
+    assert_false(version_is_later("1.02", "", "1.2", ""));
 }
 
 static int tear_down(void **state)
@@ -403,11 +567,20 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_code_round_trip), cmocka_unit_test(test_hash_is_of_what_is_meant),
-        cmocka_unit_test(test_heaviest_path),   cmocka_unit_test(test_vetoed_is_in_no_sum),
-        cmocka_unit_test(test_made_up_reports), cmocka_unit_test(test_real_ips),
-        cmocka_unit_test(test_real_metrickit),  cmocka_unit_test(test_watchdog),
-        cmocka_unit_test(test_spindump_tree),   cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_code_round_trip),
+        cmocka_unit_test(test_hash_is_of_what_is_meant),
+        cmocka_unit_test(test_heaviest_path),
+        cmocka_unit_test(test_vetoed_is_in_no_sum),
+        cmocka_unit_test(test_made_up_reports),
+        cmocka_unit_test(test_real_ips),
+        cmocka_unit_test(test_real_metrickit),
+        cmocka_unit_test(test_watchdog),
+        cmocka_unit_test(test_watchdog_details),
+        cmocka_unit_test(test_many_samples_of_a_deep_stack),
+        cmocka_unit_test(test_scripts_stand_in_their_stack),
+        cmocka_unit_test(test_jit_functions_are_known_by_name),
+        cmocka_unit_test(test_spindump_tree),
+        cmocka_unit_test(test_versions),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

@@ -415,6 +415,51 @@ static void threads_of_a_stackshot(void **state)
     free(text);
 }
 
+/* Frames of scripts are in no image: their files tell whose they are, and part them. */
+static void scripts_are_told_apart_by_their_files(void **state)
+{
+    (void)state;
+    static const char asyncio[] = "/usr/lib/python3.11/asyncio/base_events.py";
+    const struct group_frame frames[] = {
+        {.image = "libc.so.6", .function = "clock_nanosleep"},
+        {.image = "", .function = "get", .file = "/usr/lib/python3/dist-packages/requests/api.py"},
+        {.image = "", .function = "load", .file = "/opt/shop/cart.py", .line = 7},
+        {.image = "", .function = "tick", .file = "/opt/shop/main.py", .line = 9},
+        {.image = "", .function = "_run_once", .file = asyncio},
+        {.image = "", .function = "<module>", .file = "/opt/shop/main.py"},
+        {.image = "python3.11", .is_main = true},
+    };
+    struct stack s = {.count = 7}, other;
+    memcpy(s.frames, frames, sizeof frames);
+    struct group_answer a = answer_of(s), b;
+    assert_string_equal(a.title, "load");
+    assert_string_equal(a.image, "cart.py");
+    assert_string_equal(a.leaf, "timer");
+    assert_int_equal(a.section, GROUP_APP);
+    other = s;
+    other.frames[5].function = "start"; /* outside of the loop */
+    b = answer_of(other);
+    assert_true(same(&a, &b));
+    other.frames[2].file = "/opt/shop/list.py"; /* another load */
+    b = answer_of(other);
+    assert_false(same(&a, &b));
+    other.frames[2].file = "/srv/2/cart.py"; /* installed elsewhere */
+    b = answer_of(other);
+    assert_true(same(&a, &b));
+}
+
+/* How a process ended itself says nothing of why. */
+static void ends_are_in_no_key(void **state)
+{
+    (void)state;
+    struct group_answer a = answer_of(
+        STACK("libsystem_kernel.dylib!__abort_with_payload",
+              "libsystem_kernel.dylib!abort_with_payload_wrapper_internal",
+              "libsystem_c.dylib!_os_crash_msg", "libxpc.dylib!xpc_listener_set_event_handler"));
+    assert_string_equal(a.title, "xpc_listener_set_event_handler");
+    assert_int_equal(a.section, GROUP_SYSTEM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +473,8 @@ int main(void)
         cmocka_unit_test(uploaded_system_images_stay_system),
         cmocka_unit_test(rules_of_the_project_come_first),
         cmocka_unit_test(bad_rules_are_refused_with_their_line),
+        cmocka_unit_test(scripts_are_told_apart_by_their_files),
+        cmocka_unit_test(ends_are_in_no_key),
         cmocka_unit_test(threads_of_a_mac_crash),
         cmocka_unit_test(threads_of_a_stackshot),
     };

@@ -9,6 +9,7 @@
 #include "collector/job_kinds.h"
 #include "collector/stack_code.h"
 #include "collector/store_map.h"
+#include "collector/symbol_store.h"
 #include "collector/symbols.h"
 #include "object/codecs.h"
 #include "object/object.h"
@@ -120,15 +121,15 @@ static void add_reports(struct db_conn *conn, int64_t stack, int64_t group)
 static int64_t add_stack(struct db_conn *conn, const uint64_t places[3])
 {
     const struct stack_frame frames[] = {
-        {2, 0x1000, REPORT_EXACT, REPORT_FROM_LOAD},
-        {1, places[0], REPORT_RETURN, REPORT_FROM_LOAD},
-        {1, places[1], REPORT_RETURN, REPORT_FROM_LOAD},
-        {1, places[2], REPORT_RETURN, REPORT_FROM_LOAD},
-        {2, 0x2000, REPORT_RETURN, REPORT_FROM_LOAD},
+        {2, 0x1000, REPORT_EXACT, REPORT_FROM_LOAD, false},
+        {1, places[0], REPORT_RETURN, REPORT_FROM_LOAD, false},
+        {1, places[1], REPORT_RETURN, REPORT_FROM_LOAD, false},
+        {1, places[2], REPORT_RETURN, REPORT_FROM_LOAD, false},
+        {2, 0x2000, REPORT_RETURN, REPORT_FROM_LOAD, false},
     };
     uint8_t bytes[5 * STACK_CODE_FRAME_MAX];
     size_t size = stack_encode(frames, 5, bytes);
-    struct stack_grouped grouped = {.group = 1};
+    int64_t group = 1;
     int64_t stack = ++stack_total;
     FINE(db_run(conn, &why,
                 "INSERT INTO stack (project, hash, frames, main_image, last_ms)"
@@ -139,11 +140,11 @@ static int64_t add_stack(struct db_conn *conn, const uint64_t places[3])
                     DB_VALUES(db_int(image), db_int(stack))));
     /* For the bench all are in the first one's group: it is the names that part them. */
     if (stack == 1 || !bench)
-        FINE(stack_group(grouper, conn, 1, stack, 1000, &grouped, &why));
+        FINE(stack_group(grouper, conn, 1, stack, 1000, &group, &(bool){false}, &why));
     else
         FINE(db_run(conn, &why, "UPDATE stack SET group_id = 1 WHERE id = $1",
                     DB_VALUES(db_int(stack))));
-    add_reports(conn, stack, grouped.group);
+    add_reports(conn, stack, group);
     return stack;
 }
 
@@ -464,6 +465,69 @@ static void resolved_in_a_version(void **state)
                      1);
 }
 
+/* A debug file shows that reports of a later version are what was resolved. */
+static void late_names_open_a_resolved_group(void **state)
+{
+    (void)state;
+    const uint64_t place[3] = {code + 0x1000, code + 0x2000, code + 0x3000};
+    struct stack_frame other = {1, place[0], REPORT_EXACT, REPORT_FROM_LOAD, false};
+    uint8_t bytes[STACK_CODE_FRAME_MAX];
+    fill(1);
+    debug_file_arrives();
+    struct db_conn *conn = begun();
+    int64_t known = add_stack(conn, place);
+    done(conn);
+    settle_all();
+    change("UPDATE report SET version = 1");
+    settle_all();
+    conn = begun();
+    FINE(groups_set_status(conn, 1, group_of(known), GROUP_RESOLVED, "1.1", &why));
+    done(conn);
+    settle_all();
+    assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE status = 2"), 1);
+    /* The same stack, grouped while nobody knew names, seen in 1.1 and 1.2 alone. */
+    conn = begun();
+    int64_t late = add_stack(conn, place);
+    FINE(db_run(conn, &why,
+                "INSERT INTO hang_group (project, key, rules, section, title, leaf, image, line,"
+                " search, why, first_ms, last_ms) VALUES (1, $1, 0, 2, 'near', 'cpu', '', 0, '',"
+                " '{}', 1, 1)",
+                DB_VALUES(db_bytes(bytes, stack_encode(&other, 1, bytes)))));
+    FINE(db_run(conn, &why,
+                "UPDATE stack SET group_id = (SELECT MAX(id) FROM hang_group) WHERE id = $1",
+                DB_VALUES(db_int(late))));
+    FINE(db_run(conn, &why,
+                "UPDATE report SET group_id = (SELECT MAX(id) FROM hang_group) WHERE stack = $1",
+                DB_VALUES(db_int(late))));
+    done(conn);
+    change("UPDATE report SET version = 2 WHERE stack = 3");
+    assert_int_not_equal(group_of(late), group_of(known));
+    add_job("names", "1");
+    run_jobs();
+    assert_int_equal(group_of(late), group_of(known));
+    assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE status = 2"), 0);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE reopened_ms > 0"), 1);
+    check_sums();
+}
+
+/* Workers hold the generation: one that makes a row of `image` without a map commits before the
+ * rows of images are marked, or begins after the file can be seen. */
+static void a_debug_file_counts_the_generation_up(void **state)
+{
+    (void)state;
+    fill(1);
+    int64_t before = number_now("SELECT CAST(value AS BIGINT) FROM setting"
+                                " WHERE name = 'generation'");
+    struct db_conn *conn = taken(DB_WRITE);
+    FINE(db_begin(conn, &why));
+    FINE(symbol_store_choose(conn, id, id_size, &why));
+    FINE(db_commit(conn, &why));
+    db_give(db, conn);
+    assert_int_equal(number_now("SELECT CAST(value AS BIGINT) FROM setting"
+                                " WHERE name = 'generation'"),
+                     before + 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_groups, tear_down_groups)
@@ -474,6 +538,8 @@ int main(void)
         TEST(merged_groups_stay_merged),
         TEST(split_stacks_stay_split),
         TEST(resolved_in_a_version),
+        TEST(late_names_open_a_resolved_group),
+        TEST(a_debug_file_counts_the_generation_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,12 @@ def test_projects(server, key):
     one = make(30)
     assert server.json("POST", "/api/v1/projects", {"slug": "second", "name": "Second"})[0] == 201
     all_of_them = server.new_token(["reports:write"])
-    assert server.post("/api/v1/reports", body(one), TYPE, token=all_of_them).status == 400
+    # Of all projects, and none said: the one that is always there.
+    other = make(31)
+    assert verdicts(server.post("/api/v1/reports", body(other), TYPE, token=all_of_them)) == \
+        {other[0]: ["accepted"]}
+    assert verdicts(server.post("/api/v1/reports", body(other), TYPE, token=key)) == \
+        {other[0]: ["duplicate"]}
     for path, status in (("?project=nowhere", 404), ("?project=second", 200)):
         assert server.post("/api/v1/reports" + path, body(one), TYPE,
                            token=all_of_them).status == status
@@ -126,13 +131,69 @@ def test_import(server, key):
     print("imported", len(taken), "of", len(kinds), "files")
 
 
+SPINDUMP = ("Date/Time:        2026-11-18 10:00:00.000 +0000\nData Source:      Stackshots\n"
+            "Command:          Shop\nEvent:            hang\nDuration:         %.2fs\n"
+            "Steps:            35 (100ms sampling interval)\n\nProcess:          Shop [1]\n"
+            "Path: /Applications/Shop\n\n"
+            '  Thread 0x1    DispatchQueue "com.apple.main-thread"(1)    35 samples (1-35)\n'
+            "  35  start + 1 (Shop + 16) [0x100000010]\n"
+            "    35  work + %d (Shop + %d) [%#x]\n")
+
+
+def test_heaviest_stack(server):
+    """A group shows the stack with the most time, not the one that came first."""
+    assert server.json("POST", "/api/v1/projects", {"slug": "weights", "name": "w"})[0] == 201
+    for seconds, at in (1.0, 0x100), (9.0, 0x120), (2.5, 0x140):
+        text = SPINDUMP % (seconds, at, 4096 + at, 0x100001000 + at)
+        assert server.post("/api/v1/projects/weights/import", text.encode()).status == 201
+        until_processed(server)
+    (group,) = server.get("/api/v1/projects/weights/groups?days=400").json()["items"]
+    assert group["title"] == "work" and group["reports"] == 3, group
+    whole = server.get("/api/v1/projects/weights/groups/%d" % group["id"]).json()
+    assert whole["heaviest"][0]["offset"] == "0x1120", whole["heaviest"]
+    assert abs(whole["coverage"]["blocked_share"] - 9 / 12.5) < 0.01, whole["coverage"]
+
+
+def test_brought_names(server):
+    """Names that a report has itself name its group, its stacks, and keep it there."""
+    path = DATA + "/kscrash-report-bugsnag.json"
+    if not os.path.exists(path):
+        return print("the test data is not there: no report with names")
+    for slug in "one", "other":
+        assert server.json("POST", "/api/v1/projects", {"slug": slug, "name": slug})[0] == 201
+    with open(path, "rb") as opened:
+        text = opened.read()
+    assert server.post("/api/v1/projects/one/import", text).status == 201
+    nameless = re.sub(rb'"symbol_name":"[^"]*"', b'"symbol_name":""', text)
+    assert nameless != text
+    assert server.post("/api/v1/projects/other/import", nameless).status == 201
+    until_processed(server)
+    (group,) = server.get("/api/v1/projects/one/groups?days=400").json()["items"]
+    assert group["title"] == "-[OverwriteLinkRegisterScenario run]", group
+    assert group["section"] == "app" and group["image"] == "macOSTestApp", group
+    whole = server.get("/api/v1/projects/one/groups/%d" % group["id"]).json()
+    assert whole["heaviest"][0]["function"] == "-[OverwriteLinkRegisterScenario run]", whole
+    (other,) = server.get("/api/v1/projects/other/groups?days=400").json()["items"]
+    assert other["section"] == "unnamed", other  # names are a project's own
+    # Other rules make the key anew, with the same names.
+    rules = "function:-[OverwriteLinkRegisterScenario *] -> wrapper\n"
+    assert server.json("PUT", "/api/v1/projects/one/rules", {"text": rules})[0] == 200
+    for _ in range(600):
+        (group,) = server.get("/api/v1/projects/one/groups?days=400").json()["items"]
+        if group["title"] != "-[OverwriteLinkRegisterScenario run]":
+            break
+        time.sleep(0.1)
+    assert group["title"] == "-[MainWindowController runScenario:] block", group
+
+
 def check_database(server):
     import sqlite3
     db = sqlite3.connect("file:%s/db/main.sqlite?mode=ro" % server.folder, uri=True)
     assert db.execute("SELECT COUNT(*) FROM inbox WHERE state <> 2").fetchone()[0] == 0
     (count,), = db.execute("SELECT COUNT(*) FROM report WHERE kind >= 100 AND stack IS NULL")
     assert count == 0
-    (duration,), = db.execute("SELECT duration_ns FROM report WHERE kind = 106")
+    (duration,), = db.execute("SELECT duration_ns FROM report WHERE kind = 106"
+                              " AND project = (SELECT id FROM project WHERE slug = 'default')")
     assert duration == 3500000000
 
 
@@ -143,6 +204,8 @@ def main():
         test_other_forms(server, key)
         test_projects(server, key)
         test_import(server, key)
+        test_heaviest_stack(server)
+        test_brought_names(server)
         until_processed(server)
         check_database(server)
 

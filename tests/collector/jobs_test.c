@@ -220,6 +220,21 @@ static void periodic_kinds_come_round(void **state)
     assert_int_equal(number_now(count_jobs), 1);
 }
 
+/* Servers that ended during runs long ago must not end a periodic job for good. */
+static void periodic_kinds_forget_lost_servers(void **state)
+{
+    (void)state;
+    start(0, 2);
+    wait_until("SELECT COUNT(*) FROM job WHERE kind = 'tick'", 1);
+    jobs_stop(servers[0]);
+    servers[0] = NULL;
+    execute("UPDATE job SET state = 1, run_ms = 0, lease_ms = 1, lost = $1, owner = 'gone'",
+            JOBS_LOST_MAX - 1);
+    start(1, 2);
+    wait_until("SELECT COUNT(*) FROM job WHERE kind = 'tick' AND lost = 0", 1);
+    assert_true(ticks >= 1);
+}
+
 static void jobs_of_unknown_kinds_are_left(void **state)
 {
     (void)state;
@@ -237,7 +252,8 @@ int main(void)
         TEST(each_job_runs_once_on_three_servers), TEST(same_subject_never_at_the_same_time),
         TEST(failures_that_pass_are_tried_again),  TEST(killed_servers_jobs_are_taken_over),
         TEST(who_lost_the_lease_writes_nothing),   TEST(end_of_the_server_gives_the_job_back),
-        TEST(periodic_kinds_come_round),           TEST(jobs_of_unknown_kinds_are_left),
+        TEST(periodic_kinds_come_round),           TEST(periodic_kinds_forget_lost_servers),
+        TEST(jobs_of_unknown_kinds_are_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,13 @@
 #!/bin/sh
 # install_test.sh CMAKE BUILD ROOT CC GENERATOR: installs BUILD into a new prefix, moves the prefix, then builds and
 # runs the programs that README.md shows, four ways each: pkg-config and find_package, shared and static; the example
-# of libframewalk-symbols, a program that uses both libraries, and one that sends reports.
+# of libframewalk-symbols, a program that uses both libraries, and one that sends reports. At the end the installed
+# collector is started, gets a report and a dSYM, and must show their group, its page, and no more than it should.
 set -eu
 cmake=$1 build=$2 root=$3 cc=$4 generator=$5
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+server=
+trap 'if [ -n "$server" ]; then kill "$server"; wait "$server" || :; fi; rm -rf "$work"' EXIT
 
 "$cmake" --install "$build" --prefix "$work/first" >/dev/null
 mv "$work/first" "$work/prefix"
@@ -134,3 +136,41 @@ if [ -x "$prefix/bin/framewalk" ]; then
         "$prefix/bin/framewalk" run -- "$cc" --version 2>&1 | grep 'ended with status 0'
     fi
 fi
+
+if [ -n "$(find "$prefix" -name framewalk-collector)" ]; then
+    echo "the collector"
+    [ ! -e "$prefix/bin/framewalk-collector" ] # belongs to the command, beside the agent
+    tool=$prefix/bin/framewalk notes=$root/examples/apple/notes
+    (umask 077 && "$tool" serve --new-token --data "$work/data" >"$work/token")
+    "$tool" serve --data "$work/data" --listen 127.0.0.1:0 --disk-reserve 1M >"$work/serve" 2>&1 &
+    server=$!
+    tries=0
+    until grep -q '^Ready' "$work/serve"; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 100 ] || ! kill -0 "$server"; then
+            cat "$work/serve"
+            exit 1
+        fi
+        sleep 0.1
+    done
+    url=$(sed -n 's|^Listening on \(.*\)/$|\1|p' "$work/serve")
+    "$tool" push --wait "$notes/hang.json" "$notes/notes.dSYM" --to "$url" --key-file "$work/token"
+    "$tool" groups --wait 60 --to "$url" --key-file "$work/token" >"$work/output"
+    cat "$work/output"
+    grep -q '2.00 s  *1  read_page  notes.c:[1-9]' "$work/output"
+    if grep -q '^FW_PAGE:BOOL=ON' "$build/CMakeCache.txt"; then
+        python3 -c 'import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())' \
+            "$url/" | grep -q '<title>Framewalk'
+    fi
+    kill "$server"
+    wait "$server"
+    server=
+fi
+# What the command's help lists has a page and completions.
+for command in $("$prefix/bin/framewalk" help | awk '/^  [a-z]/ { print $1 }'); do
+    [ "$command" = help ] || find "$prefix" -name "framewalk-$command.1" | grep -q .
+    for file in share/bash-completion/completions/framewalk share/zsh/site-functions/_framewalk \
+        share/fish/vendor_completions.d/framewalk.fish; do
+        grep -q "\b$command\b" "$prefix/$file"
+    done
+done
