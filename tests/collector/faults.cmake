@@ -5,6 +5,7 @@ fw_collector_script(collector_cluster cluster_test.py
 # faults_test.py loads it into servers.
 add_library(collector_full_disk MODULE collector/full_disk.c)
 target_link_libraries(collector_full_disk PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(collector_full_disk PROPERTIES C_VISIBILITY_PRESET default)
 fw_collector_script(collector_faults faults_test.py
   $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:collector_make>
   $<TARGET_FILE:collector_full_disk>)
