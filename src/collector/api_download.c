@@ -1,10 +1,38 @@
 /* A report as a file, in the forms that other tools open. */
 #include "collector/api_report_body.h"
 
+#include "base/failure.h"
+#include "collector/heavy.h"
 #include "collector/packs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* FW_ERR_NOT_FOUND: it is not kept any more. Else the view is paused: the blob store may be slow,
+ * and the symbol store reads the database itself. */
+static fw_error read_body(struct api_view *v, int64_t row, uint8_t **bytes, size_t *size,
+                          struct fw_failure *why)
+{
+    struct packs_place place, before = {.key = ""};
+    for (;;) {
+        fw_error error = packs_find(v->conn, row, &place, why);
+        if (error == FW_ERR_NOT_FOUND)
+            return error;
+        bool same = strcmp(before.key, place.key) == 0;
+        before = place;
+        api_pause(v);
+        if (!error)
+            error = packs_fetch(v->r->collector, &place, bytes, size, why);
+        if (error != FW_ERR_NOT_FOUND)
+            return error;
+        if (same)
+            return failure_say(why, FW_ERR_CORRUPT, 0, "%s: the pack is not there", before.key);
+        api_resume(v); /* a pack that was written anew meanwhile (forget_pack.c) has another key */
+        if (v->error)
+            return v->error;
+    }
+}
 
 bool api_body_open(struct api_view *v, int64_t row, struct api_body *body)
 {
@@ -12,11 +40,14 @@ bool api_body_open(struct api_view *v, int64_t row, struct api_body *body)
     uint8_t *bytes = NULL;
     size_t size = 0;
     *body = (struct api_body){.report = NULL};
-    fw_error error = packs_body(v->r->collector, v->conn, row, &bytes, &size, &why);
+    fw_error error = read_body(v, row, &bytes, &size, &why);
     if (error == FW_ERR_NOT_FOUND)
         return false;
     body->bytes = (struct span){bytes, size};
-    api_pause(v); /* the symbol store reads the database itself */
+    if (!error && heavy_begin(v->r->collector->heavy, size))
+        body->heavy = v->r->collector->heavy;
+    else if (!error)
+        error = failure_say(&why, FW_ERR_TIMEOUT, 0, "other large reports are being read");
     if (!error)
         error = report_read(body->bytes, &body->report, &why);
     if (!error)
@@ -34,6 +65,7 @@ void api_body_close(struct api_body *body)
     if (body->names)
         symbols_report_close(body->names);
     report_free(body->report);
+    heavy_end(body->heavy, body->bytes.size);
     free((void *)(uintptr_t)body->bytes.data);
 }
 

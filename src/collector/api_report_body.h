@@ -9,6 +9,7 @@ struct api_body {
     struct span bytes;     /* as it came; owned */
     struct report *report; /* NULL: there is no body */
     struct symbols_report *names;
+    struct heavy *heavy; /* its turn to end; NULL: none */
 };
 /* False: the body is gone, or v->error is set. */
 bool api_body_open(struct api_view *v, int64_t row, struct api_body *body);

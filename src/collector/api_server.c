@@ -1,7 +1,7 @@
 /* /api/v1/server, /healthz and /metrics: how the server does. */
-#include "collector/blobs.h"
 #include "collector/collector.h"
 #include "collector/db.h"
+#include "collector/health.h"
 #include "collector/http.h"
 #include "collector/http_session.h"
 #include "collector/intake.h"
@@ -91,21 +91,12 @@ static void get_server(struct http_request *r)
 
 static void get_health(struct http_request *r)
 {
-    struct fw_failure why = {0};
-    struct db_conn *conn = NULL;
-    int64_t n;
-    uint64_t size;
-    bool database = !db_take(r->collector->db, DB_READ, &conn, &why) &&
-                    count(conn, "SELECT COUNT(*) FROM setting", &n, &why);
-    db_give(r->collector->db, conn);
-    fw_error store = blobs_size(r->collector->blobs, "packs/healthz", &size, &why);
-    bool full = server_disk_free(r->collector) < r->collector->options->disk_reserve;
-    if (!database || (store && store != FW_ERR_NOT_FOUND) || full) {
+    const char *trouble = health_trouble(r->collector->health);
+    if (!trouble && server_disk_free(r->collector) < r->collector->options->disk_reserve)
+        trouble = "the disk is full but for its reserve";
+    if (trouble) {
         http_set_header(r, "Retry-After", "5");
-        http_reply_error(r, 503, "%s",
-                         !database ? "the database does not answer"
-                         : full    ? "the disk is full but for its reserve"
-                                   : "the blob store does not answer");
+        http_reply_error(r, 503, "%s", trouble);
         return;
     }
     http_reply_text(r, 200, "text/plain; charset=utf-8", "ok\n");
@@ -174,13 +165,20 @@ static void get_metrics(struct http_request *r)
     metrics_write(r->collector->metrics, to);
     bool fine = write_gauges(r, to, &why);
     write_gauge(to, "database_up", "Whether the database answered.", fine);
+    write_gauge(to, "store_up", "Whether the blob store answers.",
+                health_works(r->collector->health, HEALTH_STORE));
+    write_gauge(to, "reports_stored", "Whether reports can be stored.",
+                health_works(r->collector->health, HEALTH_REPORTS));
     fclose(to);
     http_reply_bytes(r, 200, "text/plain; version=0.0.4; charset=utf-8", text, size);
 }
 
 static const struct http_route routes[] = {
     {.method = "GET", .pattern = "/api/v1/server", .needs = ACCESS_READ, .handle = get_server},
-    {.method = "GET", .pattern = "/healthz", .flags = HTTP_NO_LIMIT, .handle = get_health},
+    {.method = "GET",
+     .pattern = "/healthz",
+     .flags = HTTP_NO_LIMIT | HTTP_QUICK,
+     .handle = get_health},
     {.method = "GET", .pattern = "/metrics", .handle = get_metrics},
 };
 const struct http_routes routes_server = {routes, sizeof routes / sizeof *routes};

@@ -22,6 +22,8 @@
 struct access_store;
 struct blobs;
 struct db;
+struct health;
+struct heavy;
 struct http_server;
 struct intake;
 struct jobs;
@@ -57,6 +59,8 @@ struct collector { /* everything that lives as long as the process; each member 
     struct db *db;
     struct blobs *blobs;
     struct symbols *symbols;
+    struct health *health;
+    struct heavy *heavy;
     struct intake *intake;
     struct jobs *jobs;
     struct metrics *metrics;

@@ -1,7 +1,7 @@
 /*
  * A pack without some of its bodies: forget.h. The new blob is there before one transaction moves
  * the bodies that stay, only if the pack's key is still the one that was read; then the old blob
- * goes. Who reads a body meanwhile looks up the pack once more (packs_body).
+ * goes. Who reads a body meanwhile looks up the pack once more (api_download.c).
  */
 #include "base/array.h"
 #include "base/failure.h"

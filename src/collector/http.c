@@ -4,6 +4,7 @@
  */
 #include "collector/http_inner.h"
 
+#include "base/array.h"
 #include "base/failure.h"
 #include "collector/log.h"
 #include "collector/rate_limits.h"
@@ -84,6 +85,8 @@ static enum MHD_Result send_reply(struct http_private *p)
 {
     if (!p->response)
         return MHD_NO;
+    if (atomic_load(&p->server->ending)) /* else a busy client's next request is waited for, too */
+        MHD_add_response_header(p->response, "Connection", "close");
     http_client_deadline(p->client, HTTP_BODY_SECONDS + p->reply_size / HTTP_SLOWEST);
     return MHD_queue_response(p->connection, p->status, p->response);
 }
@@ -152,8 +155,10 @@ static enum MHD_Result stream_data(struct http_private *p, const char *data, siz
         *size = 0;
         return MHD_YES;
     }
-    p->piece = (const uint8_t *)data + p->pieces;
+    if (!array_reserve(&p->piece, &p->piece_capacity, *size, 1))
+        return MHD_NO;
     p->piece_size = *size - p->pieces;
+    memcpy(p->piece, data + p->pieces, p->piece_size);
     p->piece_began_ms = http_clock_us() / 1000;
     return http_pool_take(p, HTTP_TASK_PIECE);
 }
@@ -193,6 +198,11 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         return take_data(p, data, size);
     if (p->replied)
         return send_reply(p);
+    if (p->route->flags & HTTP_QUICK) {
+        p->handled = true;
+        p->route->handle(&p->request);
+        return send_reply(p);
+    }
     return http_pool_take(p, HTTP_TASK_HANDLE);
 }
 
@@ -342,6 +352,7 @@ static void end_requests(struct http_server *server, unsigned seconds)
     MHD_socket listening = MHD_quiesce_daemon(server->daemon);
     if (listening != MHD_INVALID_SOCKET)
         close(listening);
+    atomic_store(&server->ending, true);
     for (unsigned i = 0; i < seconds * 50 && atomic_load(&server->under_way); i++)
         usleep(20000);
     atomic_store(&server->stopping, true); /* who still sends is cut off */

@@ -76,6 +76,7 @@ enum http_route_flags {
     HTTP_CROSS =
         4, /* pages of other origins may read it (symbol paths: Access-Control-Allow-Origin: *) */
     HTTP_NO_LIMIT = 8,  /* not counted by the rate limit (healthz, the page's files) */
+    HTTP_QUICK = 32,    /* `handle` never blocks: it is called though all threads are busy */
     HTTP_FALLBACK = 16, /* only paths that no other route has, of whatever method */
 };
 

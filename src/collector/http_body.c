@@ -93,6 +93,7 @@ void http_body_drop(struct http_private *p)
     atomic_fetch_sub(&p->server->buffered, p->charged);
     free(p->body);
     free(p->unpacked);
+    free(p->piece);
 }
 
 void *http_stream_state(const struct http_request *r)

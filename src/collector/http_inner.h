@@ -75,9 +75,10 @@ struct http_private {
     size_t charged; /* of HTTP_BUFFERED_MAX */
     uint8_t *unpacked;
     void *stream_state;
-    const uint8_t *piece; /* libmicrohttpd's memory, while suspended */
-    size_t piece_size;    /* 0: the pool has none */
-    size_t pieces;        /* bytes of libmicrohttpd's buffer that the pool has seen */
+    uint8_t *piece;        /* a copy: libmicrohttpd moves its own when the body is chunked */
+    size_t piece_capacity; /* of it */
+    size_t piece_size;     /* 0: the pool has none */
+    size_t pieces;         /* bytes of libmicrohttpd's buffer that the pool has seen */
     uint64_t piece_began_ms;
 
     enum http_task task;
@@ -109,6 +110,7 @@ struct http_server {
     atomic_size_t buffered; /* bytes of bodies in memory */
     atomic_uint under_way;  /* requests between head and end */
     atomic_uint suspended;  /* of them, those that the pool or a late reply has */
+    atomic_bool ending;     /* connections are closed after their replies */
     atomic_bool stopping;   /* no more are suspended */
     pthread_mutex_t clients_lock;
     struct http_client *clients;

@@ -3,6 +3,7 @@
  * anything of it is stored; its id is the beginning of the SHA-256 of what is left, so the same
  * report sent twice is one.
  */
+#include "collector/heavy.h"
 #include "collector/http.h"
 #include "collector/install.h"
 #include "collector/intake.h"
@@ -12,7 +13,7 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 
-enum { FRAMES_MOST = 1 << 20, THREADS_MOST = 1 << 14 };
+enum { FRAMES_MOST = 1 << 19, THREADS_MOST = 1 << 14 };
 
 struct imported { /* waits for its verdict; in the request's arena */
     struct http_request *request;
@@ -94,21 +95,34 @@ static void add(struct http_request *r, struct imported *i, int64_t project)
     }
 }
 
+/* Scrubs and reads it. False: replied. */
+static bool take(struct http_request *r, struct imported *i)
+{
+    if (scrub(r->body, intake_salt(r->collector->intake), &i->text) == FW_OK)
+        return look(r, i);
+    http_reply_error(r, 503, "the server is out of memory");
+    return false;
+}
+
 static void post_import(struct http_request *r)
 {
     int64_t project;
     struct imported *i = arena_take(&r->arena, sizeof *i);
     if (!intake_project(r, http_part(r, "P"), &project))
         return;
-    if (i)
-        *i = (struct imported){.request = r};
-    if (!i || scrub(r->body, intake_salt(r->collector->intake), &i->text) != FW_OK) {
-        if (i)
-            report_bytes_free(&i->text);
+    if (!i) {
         http_reply_error(r, 503, "the server is out of memory");
         return;
     }
-    if (look(r, i))
+    *i = (struct imported){.request = r};
+    if (!heavy_begin(r->collector->heavy, r->body.size)) {
+        http_set_header(r, "Retry-After", "10");
+        http_reply_error(r, 503, "other large reports are being read: send the report again later");
+        return;
+    }
+    bool good = take(r, i);
+    heavy_end(r->collector->heavy, r->body.size);
+    if (good)
         add(r, i, project);
     else
         report_bytes_free(&i->text);

@@ -9,6 +9,7 @@
 
 #include "base/failure.h"
 #include "collector/db.h"
+#include "collector/health.h"
 #include "collector/log.h"
 #include "collector/metrics.h"
 #include "collector/packs.h"
@@ -161,8 +162,8 @@ static void store(struct intake *in, struct batch_row *rows, size_t count)
     }
     qsort(rows, count, sizeof *rows, by_id);
     fw_error e = commit_rows(in, rows, count, &why);
+    health_note(in->c->health, HEALTH_REPORTS, e ? &why : NULL);
     if (e) {
-        log_line("reports could not be stored: %s", why.message);
         tell_all(rows, count, e == FW_ERR_FULL,
                  e == FW_ERR_FULL ? "the server's disk is full" : "the database does not answer");
         return;

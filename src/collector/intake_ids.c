@@ -68,61 +68,119 @@ static fw_error one_number(struct filling *f, int64_t *number, const char *sql,
     return db_end(rows, f->why);
 }
 
-static fw_error insert_or_select(struct filling *f, int64_t *id, const char *insert,
-                                 const struct db_value *values, size_t count, const char *select,
-                                 const struct db_value *keys, size_t key_count)
+struct sql { /* a statement and its values */
+    const char *text;
+    const struct db_value *values;
+    size_t count;
+};
+
+/* The row that is made, or that was there. */
+static fw_error insert_or_select(struct filling *f, const struct sql *insert,
+                                 const struct sql *select, int64_t *id, bool *made)
 {
-    fw_error e = one_number(f, id, insert, values, count);
+    fw_error e = one_number(f, id, insert->text, insert->values, insert->count);
+    *made = *id != 0;
     if (!e && *id == 0)
-        e = one_number(f, id, select, keys, key_count);
+        e = one_number(f, id, select->text, select->values, select->count);
     if (!e && *id == 0)
         e = failure_say(f->why, FW_ERR_TIMEOUT, 0, "a row went away while it was looked for");
     return e;
 }
 
+/* `of` LIMIT_COUNT: what stands for all beyond a limit, which is made whatever the limit says.
+ * `*id` 0: it is not there, and the project has brought its share. */
+static fw_error limited_row(struct filling *f, int64_t project, enum limit_of of,
+                            const struct sql *insert, const struct sql *select, int64_t *id)
+{
+    bool room = true, made = false;
+    fw_error e = FW_OK;
+    if (of != LIMIT_COUNT)
+        e = limits_room(&f->ids->limits, f->conn, project, of, &room, f->why);
+    if (!e && !room)
+        return one_number(f, id, select->text, select->values, select->count);
+    e = e ? e : insert_or_select(f, insert, select, id, &made);
+    if (!e && made && of != LIMIT_COUNT)
+        limits_made(&f->ids->limits, project, of);
+    return e;
+}
+
 /* ---- images, versions, terms ---- */
+
+static fw_error image_row(struct filling *f, const struct want *w, const struct digest_image *image,
+                          enum limit_of of, int64_t *id)
+{
+    struct db_value key = db_bytes(image->id_key.data, image->id_key.size);
+    const struct sql insert = {
+        "INSERT INTO image (id_key, arch, debug_id, name, path, has_map, own)"
+        " VALUES ($1, $2, $3, $4, $5,"
+        " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"
+        " WHERE debug_id = $3 AND state = 1),"
+        " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"
+        " WHERE debug_id = $3))"
+        " ON CONFLICT (id_key, arch) DO NOTHING RETURNING id",
+        DB_VALUES(key, db_text(image->arch), db_bytes(image->debug_id.data, image->debug_id.size),
+                  db_text(image->name), db_text(image->path))};
+    const struct sql select = {"SELECT id FROM image WHERE id_key = $1 AND arch = $2",
+                               DB_VALUES(key, db_text(image->arch))};
+    return limited_row(f, w->report->project, of, &insert, &select, id);
+}
+
+static fw_error other_image(struct filling *f, const struct want *w, int64_t *id)
+{
+    const struct digest_image image = {.id_key = text_span("name:" LIMITS_OTHER),
+                                       .debug_id = text_span(""),
+                                       .arch = "",
+                                       .name = LIMITS_OTHER,
+                                       .path = NULL};
+    return image_row(f, w, &image, LIMIT_COUNT, id);
+}
 
 static fw_error make_image(struct filling *f, const struct want *w, int64_t *id)
 {
-    const struct digest_image *image = w->item;
-    struct db_value key = db_bytes(image->id_key.data, image->id_key.size);
-    return insert_or_select(f, id,
-                            "INSERT INTO image (id_key, arch, debug_id, name, path, has_map, own)"
-                            " VALUES ($1, $2, $3, $4, $5,"
-                            " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"
-                            " WHERE debug_id = $3 AND state = 1),"
-                            " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"
-                            " WHERE debug_id = $3))"
-                            " ON CONFLICT (id_key, arch) DO NOTHING RETURNING id",
-                            DB_VALUES(key, db_text(image->arch),
-                                      db_bytes(image->debug_id.data, image->debug_id.size),
-                                      db_text(image->name), db_text(image->path)),
-                            "SELECT id FROM image WHERE id_key = $1 AND arch = $2",
-                            DB_VALUES(key, db_text(image->arch)));
+    fw_error e = image_row(f, w, w->item, LIMIT_IMAGE, id);
+    return e || *id ? e : other_image(f, w, id);
 }
 
 static fw_error make_version(struct filling *f, const struct want *w, int64_t *id)
 {
     const struct digest *d = &w->report->digest;
-    struct db_value project = db_int(w->report->project);
-    return insert_or_select(
-        f, id,
-        "INSERT INTO version (project, version, build, first_ms) VALUES ($1, $2, $3, $4)"
-        " ON CONFLICT (project, version, build) DO NOTHING RETURNING id",
-        DB_VALUES(project, db_text(d->version), db_text(d->build),
-                  db_int((int64_t)w->report->received_ms)),
-        "SELECT id FROM version WHERE project = $1 AND version = $2 AND build = $3",
-        DB_VALUES(project, db_text(d->version), db_text(d->build)));
+    const char *version = d->version, *build = d->build;
+    fw_error e = FW_OK;
+    *id = 0;
+    for (int i = 0; i < 2 && !e && !*id; i++) {
+        struct db_value project = db_int(w->report->project);
+        const struct sql insert = {
+            "INSERT INTO version (project, version, build, first_ms) VALUES ($1, $2, $3, $4)"
+            " ON CONFLICT (project, version, build) DO NOTHING RETURNING id",
+            DB_VALUES(project, db_text(version), db_text(build),
+                      db_int((int64_t)w->report->received_ms))};
+        const struct sql select = {
+            "SELECT id FROM version WHERE project = $1 AND version = $2 AND build = $3",
+            DB_VALUES(project, db_text(version), db_text(build))};
+        e = limited_row(f, w->report->project, i == 0 ? LIMIT_VERSION : LIMIT_COUNT, &insert,
+                        &select, id);
+        version = LIMITS_OTHER;
+        build = "";
+    }
+    return e;
 }
 
 static fw_error make_term(struct filling *f, const struct want *w, int64_t *id)
 {
-    return insert_or_select(f, id,
-                            "INSERT INTO term (kind, text) VALUES ($1, $2)"
-                            " ON CONFLICT (kind, text) DO NOTHING RETURNING id",
-                            DB_VALUES(db_int(w->kind), db_text(w->text)),
-                            "SELECT id FROM term WHERE kind = $1 AND text = $2",
-                            DB_VALUES(db_int(w->kind), db_text(w->text)));
+    const char *text = w->text;
+    fw_error e = FW_OK;
+    *id = 0;
+    for (int i = 0; i < 2 && !e && !*id; i++) {
+        const struct sql insert = {"INSERT INTO term (kind, text) VALUES ($1, $2)"
+                                   " ON CONFLICT (kind, text) DO NOTHING RETURNING id",
+                                   DB_VALUES(db_int(w->kind), db_text(text))};
+        const struct sql select = {"SELECT id FROM term WHERE kind = $1 AND text = $2",
+                                   DB_VALUES(db_int(w->kind), db_text(text))};
+        e = limited_row(f, w->report->project, i == 0 ? (enum limit_of)w->kind : LIMIT_COUNT,
+                        &insert, &select, id);
+        text = LIMITS_OTHER;
+    }
+    return e;
 }
 
 /* Answers the wants, and empties the list. */
@@ -242,14 +300,14 @@ static fw_error fill_terms(struct filling *f, struct intake_report **reports, si
 
 /* ---- stacks ---- */
 
-static fw_error read_stack(struct filling *f, const struct want *w, struct id_entry *entry)
+static fw_error read_stack(struct filling *f, const struct want *w, const uint8_t hash[16],
+                           struct id_entry *entry)
 {
-    const struct digest_stack *stack = w->item;
     struct db_rows *rows;
     fw_error e = db_query(f->conn, &rows, f->why,
                           "SELECT id, group_id, last_ms FROM stack"
                           " WHERE project = $1 AND hash = $2",
-                          DB_VALUES(db_int(w->report->project), db_bytes(stack->hash, 16)));
+                          DB_VALUES(db_int(w->report->project), db_bytes(hash, 16)));
     if (e)
         return e;
     if (db_next(rows)) {
@@ -260,26 +318,74 @@ static fw_error read_stack(struct filling *f, const struct want *w, struct id_en
     return db_end(rows, f->why);
 }
 
-static fw_error make_stack(struct filling *f, const struct want *w, struct id_entry *entry)
+static fw_error insert_stack(struct filling *f, const struct want *w, const uint8_t hash[16],
+                             const struct stack_frame *frames, size_t count, struct id_entry *entry)
 {
-    const struct digest_stack *stack = w->item;
-    struct stack_frame frames[DIGEST_FRAMES];
     uint8_t code[DIGEST_FRAMES * STACK_CODE_FRAME_MAX];
-    for (size_t i = 0; i < stack->count; i++)
-        frames[i] = intake_row_frame(&w->report->digest, &stack->frames[i]);
-    size_t size = stack_encode(frames, stack->count, code);
+    size_t size = stack_encode(frames, count, code);
     fw_error e =
         one_number(f, &entry->id,
                    "INSERT INTO stack (project, hash, frames, last_ms) VALUES ($1, $2, $3, $4)"
                    " ON CONFLICT (project, hash) DO NOTHING RETURNING id",
-                   DB_VALUES(db_int(w->report->project), db_bytes(stack->hash, 16),
-                             db_bytes(code, size), db_int((int64_t)w->report->received_ms)));
+                   DB_VALUES(db_int(w->report->project), db_bytes(hash, 16), db_bytes(code, size),
+                             db_int((int64_t)w->report->received_ms)));
     entry->day_ms = w->report->received_ms;
-    if (!e && entry->id == 0)
-        e = read_stack(f, w, entry);
+    if (!e && entry->id)
+        limits_made(&f->ids->limits, w->report->project, LIMIT_STACK);
+    else if (!e)
+        e = read_stack(f, w, hash, entry);
     if (!e && entry->id == 0)
         e = failure_say(f->why, FW_ERR_TIMEOUT, 0, "a stack went away while it was looked for");
     return e;
+}
+
+static const uint8_t other_hash[16]; /* no stack of a report hashes to this */
+
+/* One frame, in the image that stands for the others. */
+static fw_error other_stack(struct filling *f, const struct want *w, struct id_entry *entry)
+{
+    struct stack_frame frame = {.offset = 0};
+    *entry = (struct id_entry){.id = 0};
+    fw_error e = read_stack(f, w, other_hash, entry);
+    if (e || entry->id)
+        return e;
+    e = other_image(f, w, &frame.image);
+    return e ? e : insert_stack(f, w, other_hash, &frame, 1, entry);
+}
+
+/* Whether this stack may be made and, when a report is grouped by it, may have a group. */
+static fw_error has_room(struct filling *f, const struct want *w, bool is_key,
+                         struct id_entry *entry, bool *room)
+{
+    struct intake_limits *limits = &f->ids->limits;
+    int64_t project = w->report->project;
+    bool groups = true;
+    fw_error e = limits_room(limits, f->conn, project, LIMIT_STACK, room, f->why);
+    if (!e && is_key)
+        e = limits_room(limits, f->conn, project, LIMIT_GROUP, &groups, f->why);
+    if (e || (*room && groups))
+        return e;
+    e = read_stack(f, w, ((struct digest_stack *)w->item)->hash, entry);
+    *room = entry->id ? groups || entry->group : *room && groups;
+    return e;
+}
+
+/* `is_key`: a report is grouped by it. */
+static fw_error make_stack(struct filling *f, const struct want *w, bool is_key,
+                           struct id_entry *entry, bool *is_other)
+{
+    const struct digest_stack *stack = w->item;
+    bool room = true;
+    fw_error e = has_room(f, w, is_key, entry, &room);
+    *is_other = !room;
+    if (e || (room && entry->id))
+        return e;
+    if (!room)
+        return other_stack(f, w, entry);
+    struct stack_frame frames[DIGEST_FRAMES];
+    for (size_t i = 0; i < stack->count; i++)
+        frames[i] = intake_row_frame(&w->report->digest, &stack->frames[i]);
+    return insert_stack(f, w, stack->hash, frames, stack->count, entry);
 }
 
 /* Kept as long as it is seen: once a day is enough. */
@@ -311,42 +417,50 @@ static fw_error note_images(struct filling *f, const struct digest *d,
 }
 
 /* The first report that is grouped by this stack. */
-static fw_error group_stack_of(struct filling *f, const struct want *w, struct id_entry *entry)
+static fw_error group_stack_of(struct filling *f, const struct want *w, bool is_other,
+                               struct id_entry *entry)
 {
     const struct digest *d = &w->report->digest;
-    int64_t main_image = d->main_image ? d->images[d->main_image - 1].row : 0;
+    bool made = false;
+    int64_t main_image = d->main_image && !is_other ? d->images[d->main_image - 1].row : 0;
     fw_error e = db_run(f->conn, f->why,
                         "UPDATE stack SET main_image = $2 WHERE id = $1 AND group_id IS NULL",
                         DB_VALUES(db_int(entry->id), main_image ? db_int(main_image) : db_null()));
-    e = e ? e : note_images(f, d, w->item, entry->id);
-    return e ? e
-             : stack_group(f->ids->grouper, f->conn, w->report->project, entry->id, d->started_ms,
-                           &entry->group, f->why);
+    e = e || is_other ? e : note_images(f, d, w->item, entry->id);
+    e = e ? e
+          : stack_group(f->ids->grouper, f->conn, w->report->project, entry->id, d->started_ms,
+                        &entry->group, &made, f->why);
+    if (!e && made)
+        limits_made(&f->ids->limits, w->report->project, LIMIT_GROUP);
+    return e;
 }
 
 static fw_error answer_stack(struct filling *f, const struct want *w)
 {
     struct id_entry found = {0}, *entry = id_map_find(&f->ids->stacks, w->key);
     struct digest_stack *stack = w->item;
+    const struct digest *d = &w->report->digest;
+    bool is_key = d->key != SIZE_MAX && stack == &d->stacks[d->key], is_other = false;
     fw_error e = FW_OK;
     if (entry)
         found = *entry;
-    else
-        e = make_stack(f, w, &found);
+    if (!entry || (is_key && !found.group))
+        e = make_stack(f, w, is_key, &found, &is_other);
     e = e ? e : note_seen(f, w, &found);
-    const struct digest *d = &w->report->digest;
-    bool is_key = d->key != SIZE_MAX && stack == &d->stacks[d->key];
     if (!e && is_key && found.group == 0)
-        e = group_stack_of(f, w, &found);
+        e = group_stack_of(f, w, is_other, &found);
     if (e)
         return e;
-    if (!entry && !(entry = id_map_put(&f->ids->stacks, w->key)))
-        return failure_say(f->why, FW_ERR_MEMORY, 0, "out of memory");
-    entry->id = stack->row = found.id;
-    entry->group = found.group;
-    entry->day_ms = found.day_ms;
     if (is_key)
         w->report->group = found.group;
+    stack->row = found.id;
+    if (is_other) /* whether there is room is asked again */
+        return FW_OK;
+    if (!entry && !(entry = id_map_put(&f->ids->stacks, w->key)))
+        return failure_say(f->why, FW_ERR_MEMORY, 0, "out of memory");
+    entry->id = found.id;
+    entry->group = found.group;
+    entry->day_ms = found.day_ms;
     return FW_OK;
 }
 
@@ -373,6 +487,7 @@ fw_error intake_ids_fill(struct intake_ids *ids, struct db_conn *conn,
 {
     struct filling f = {.ids = ids, .conn = conn, .arena = arena, .why = why};
     bool changed;
+    limits_begin(&ids->limits);
     fw_error e = stack_grouper_begin(ids->grouper, conn, &changed, why);
     if (!e && changed)
         id_map_clear(&ids->stacks);
@@ -411,4 +526,5 @@ void intake_ids_free(struct intake_ids *ids)
     id_map_free(&ids->versions);
     id_map_free(&ids->terms);
     id_map_free(&ids->stacks);
+    limits_free(&ids->limits);
 }

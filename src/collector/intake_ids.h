@@ -12,6 +12,7 @@
 #include "collector/db.h"
 #include "collector/digest.h"
 #include "collector/id_map.h"
+#include "collector/intake_limits.h"
 #include "collector/stack_group.h"
 
 enum term_kind { TERM_OS = 1, TERM_DEVICE = 2, TERM_API = 3 };
@@ -19,6 +20,7 @@ enum term_kind { TERM_OS = 1, TERM_DEVICE = 2, TERM_API = 3 };
 struct intake_ids { /* of one worker; all zero but `grouper`: nothing is remembered */
     struct stack_grouper *grouper;
     struct id_map images, names, versions, terms, stacks;
+    struct intake_limits limits;
 };
 
 struct intake_report { /* one of a batch */
@@ -33,7 +35,8 @@ struct intake_report { /* one of a batch */
 };
 
 /* All rows that `reports` need, in the caller's transaction. Digest images and stacks get their
- * `row`. May be called again after a rollback. */
+ * `row`. May be called again after a rollback. What it made counts by limits_write, which the
+ * caller calls last. */
 fw_error intake_ids_fill(struct intake_ids *ids, struct db_conn *conn,
                          struct intake_report **reports, size_t count, struct arena *arena,
                          struct fw_failure *why);

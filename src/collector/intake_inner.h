@@ -17,7 +17,7 @@ enum {
     INTAKE_LEASED_BYTES = 16 << 20, /* and their bytes, unpacked */
     INTAKE_ROWS = 20000,            /* stacks and calls of one transaction, about */
     INTAKE_LEASE_MS = 60 * 1000,
-    INTAKE_ATTEMPTS = 3,
+    INTAKE_ATTEMPTS = 5,
     INTAKE_POLL_MS = 1000,  /* how often workers look for what other servers took in */
     INTAKE_GATHER_MS = 250, /* that reports gather before a worker takes them */
     INTAKE_WORKERS = 16,

@@ -4,11 +4,13 @@
  * Invariant: whatever happens to a worker, its reports are in the inbox until the transaction that
  * makes their rows. A lease that ran out is anybody's. Each lease counts as an attempt, so that a
  * report that ends the server is not tried for ever: after INTAKE_ATTEMPTS it gets state 1 with the
- * reason. One that was tried before is processed alone, and so is every report of a batch that
- * failed for its data.
+ * reason. One that was tried before is leased alone, so that a server that is killed again and
+ * again for other reasons makes no report look guilty that was only near; every report of a batch
+ * that failed for its data is processed alone, too.
  */
 #include "base/failure.h"
 #include "collector/db.h"
+#include "collector/heavy.h"
 #include "collector/intake_inner.h"
 #include "collector/intake_write.h"
 #include "collector/log.h"
@@ -34,6 +36,7 @@ struct worker {
     struct arena arena; /* digests of one batch */
     struct leased rows[INTAKE_LEASED];
     size_t count;
+    bool again; /* the only row was tried before */
     int64_t lease_ms;
     uint64_t until_ms; /* when to give up writing */
     size_t at_once;    /* reports of one transaction, so that it takes DB_TURN_MS or so */
@@ -60,16 +63,22 @@ static fw_error choose(struct worker *w, struct db_conn *conn, struct fw_failure
     if (e)
         return e;
     while (w->count < INTAKE_LEASED && bytes < INTAKE_LEASED_BYTES && db_next(rows)) {
+        int64_t attempts = db_get_int(rows, 6);
+        if (attempts && w->count)
+            break;
         struct leased *row = &w->rows[w->count++];
         *row = (struct leased){.report = {.seq = db_get_int(rows, 0),
                                           .project = db_get_int(rows, 1),
                                           .received_ms = (uint64_t)db_get_int(rows, 3),
                                           .packed = db_get_int(rows, 5)},
                                .size = db_get_int(rows, 4),
-                               .attempts = db_get_int(rows, 6)};
+                               .attempts = attempts};
         struct span id = db_get_bytes(rows, 2);
         memcpy(row->report.id, id.data, id.size < 16 ? id.size : 16);
         bytes += row->size;
+        w->again = attempts > 0;
+        if (w->again)
+            break;
     }
     return db_end(rows, why);
 }
@@ -110,6 +119,7 @@ static fw_error lease(struct worker *w, struct fw_failure *why)
     struct db_conn *conn;
     uint16_t random = 0;
     w->count = 0;
+    w->again = false;
     fw_error e = db_take(w->in->c->db, DB_WRITE, &conn, why);
     if (e)
         return e;
@@ -118,8 +128,9 @@ static fw_error lease(struct worker *w, struct fw_failure *why)
     RAND_bytes((unsigned char *)&random, sizeof random); /* tells leases of one moment apart */
     w->until_ms = collector_now_ms() + INTAKE_LEASE_MS / 2;
     w->lease_ms = (int64_t)collector_now_ms() + INTAKE_LEASE_MS + random % 8192;
-    e = e || !w->count ? e : lease_chosen(w, conn, why);
-    if (!e && w->count)
+    bool any = w->count > 0; /* given up ones must be committed, too */
+    e = e || !any ? e : lease_chosen(w, conn, why);
+    if (!e && any)
         e = db_commit(conn, why);
     db_give(w->in->c->db, conn);
     if (e)
@@ -202,6 +213,10 @@ static fw_error digest(struct worker *w, struct leased *row, struct fw_failure *
     fw_error loaded = load(w, row, &body, &size, why);
     if (loaded)
         return loaded;
+    if (!heavy_begin(w->in->c->heavy, size)) {
+        free(body);
+        return failure_say(why, FW_ERR_TIMEOUT, 0, "other large reports are being read");
+    }
     fw_error e = report_read((struct span){body, size}, &report, why);
     if (!e && report->kind == REPORT_OTHER)
         e = failure_say(why, FW_ERR_FORMAT, 0, "there is no report in it");
@@ -209,6 +224,7 @@ static fw_error digest(struct worker *w, struct leased *row, struct fw_failure *
                             &row->report.digest) != FW_OK)
         e = failure_say(why, FW_ERR_MEMORY, 0, "it takes more memory than there is");
     report_free(report);
+    heavy_end(w->in->c->heavy, size);
     free(body);
     return e ? FW_ERR_CORRUPT : FW_OK; /* whatever it is, it is this report's fault */
 }
@@ -319,7 +335,7 @@ void *intake_worker(void *context)
             process(w);
             if (w->count == 0)
                 intake_wait(w->in, INTAKE_POLL_MS, &seen);
-            if (w->count < INTAKE_LEASED)
+            if (w->count < INTAKE_LEASED && !w->again)
                 intake_sleep(w->in, INTAKE_GATHER_MS);
         }
     stack_grouper_free(w->writer.ids.grouper);

@@ -78,6 +78,7 @@ static fw_error write_all(struct intake_writer *w, struct db_conn *conn,
             e = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     }
     e = e ? e : intake_sums_write(&w->sums, conn, reports, count, collector_now_ms(), why);
+    e = e ? e : limits_write(&w->ids.limits, conn, why);
     return e ? e : db_commit(conn, why);
 }
 

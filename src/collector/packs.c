@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/failure.h"
 #include "collector/blobs.h"
+#include "collector/health.h"
 #include "collector/jobs.h"
 
 #include <openssl/rand.h>
@@ -60,30 +61,11 @@ fw_error packs_unsqueeze(struct span packed, size_t limit, uint8_t **body, size_
 
 /* ---- reading ---- */
 
-/* Out of a pack. */
-static fw_error body_of_pack(struct collector *c, const char *key, uint64_t offset, uint64_t packed,
-                             uint8_t **body, size_t *size, struct fw_failure *why)
-{
-    uint8_t *bytes = NULL;
-    size_t got = 0;
-    fw_error e = blobs_get(c->blobs, key, offset, packed, &bytes, &got, why);
-    if (!e)
-        e = packs_unsqueeze((struct span){bytes, got}, BODY_LIMIT, body, size, why);
-    free(bytes);
-    return e;
-}
-
-struct place {     /* of a body */
-    char key[200]; /* "": not in a pack */
-    uint64_t offset, packed;
-};
-
-/* A body of the inbox is unpacked at once; FW_ERR_NOT_FOUND, or FW_OK and a place. */
-static fw_error find_body(struct db_conn *conn, int64_t report, struct place *place, uint8_t **body,
-                          size_t *size, struct fw_failure *why)
+fw_error packs_find(struct db_conn *conn, int64_t report, struct packs_place *place,
+                    struct fw_failure *why)
 {
     struct db_rows *rows;
-    *place = (struct place){.key = ""};
+    *place = (struct packs_place){.packed = NULL};
     fw_error e = db_query(conn, &rows, why,
                           "SELECT pack.key, report.body_offset, report.body_size, inbox_body.body"
                           " FROM report LEFT JOIN pack ON pack.id = report.pack"
@@ -94,39 +76,40 @@ static fw_error find_body(struct db_conn *conn, int64_t report, struct place *pl
         return e;
     fw_error found =
         failure_say(why, FW_ERR_NOT_FOUND, 0, "the report's body is not kept any more");
-    if (db_next(rows)) {
-        if (!db_is_null(rows, 0)) {
-            snprintf(place->key, sizeof place->key, "%s", db_get_text(rows, 0));
-            place->offset = (uint64_t)db_get_int(rows, 1);
-            place->packed = (uint64_t)db_get_int(rows, 2);
-            found = FW_OK;
-        } else if (!db_is_null(rows, 3))
-            found = packs_unsqueeze(db_get_bytes(rows, 3), BODY_LIMIT, body, size, why);
+    if (db_next(rows) && !db_is_null(rows, 0)) {
+        snprintf(place->key, sizeof place->key, "%s", db_get_text(rows, 0));
+        place->offset = (uint64_t)db_get_int(rows, 1);
+        place->size = (size_t)db_get_int(rows, 2);
+        found = FW_OK;
+    } else if (db_get_bytes(rows, 3).size) {
+        struct span bytes = db_get_bytes(rows, 3);
+        place->packed = malloc(bytes.size);
+        place->size = bytes.size;
+        if (place->packed)
+            memcpy(place->packed, bytes.data, bytes.size);
+        found = place->packed ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
     }
     e = db_end(rows, why);
+    if (e) {
+        free(place->packed);
+        place->packed = NULL;
+    }
     return e ? e : found;
 }
 
-fw_error packs_body(struct collector *c, struct db_conn *conn, int64_t report, uint8_t **body,
-                    size_t *size, struct fw_failure *why)
+fw_error packs_fetch(struct collector *c, struct packs_place *place, uint8_t **body, size_t *size,
+                     struct fw_failure *why)
 {
-    struct place place, before = {.key = ""};
-    for (;;) {
-        *body = NULL;
-        fw_error e = find_body(conn, report, &place, body, size, why);
-        if (e) {
-            free(*body);
-            *body = NULL;
-            return e;
-        }
-        if (!*place.key)
-            return FW_OK;
-        e = body_of_pack(c, place.key, place.offset, place.packed, body, size, why);
-        /* A pack that was written anew meanwhile (forget_pack.c) has another key now. */
-        if (e != FW_ERR_NOT_FOUND || strcmp(before.key, place.key) == 0)
-            return e;
-        before = place;
-    }
+    fw_error e = FW_OK;
+    *body = NULL;
+    if (*place->key)
+        e = blobs_get(c->blobs, place->key, place->offset, place->size, &place->packed,
+                      &place->size, why);
+    if (!e)
+        e = packs_unsqueeze((struct span){place->packed, place->size}, BODY_LIMIT, body, size, why);
+    free(place->packed);
+    place->packed = NULL;
+    return e;
 }
 
 /* ---- writing ---- */
@@ -306,13 +289,26 @@ static fw_error with_conn(struct pack *p, enum db_use use, pack_step step, struc
     return e;
 }
 
+/* What could not be packed need not wait for the end of its lease. */
+static fw_error release(struct pack *p, struct db_conn *conn, struct fw_failure *why)
+{
+    fw_error e = db_begin(conn, why);
+    for (size_t i = 0; i < p->count && !e; i++)
+        e = db_run(conn, why, "UPDATE inbox SET lease_ms = 0 WHERE seq = $1 AND lease_ms = $2",
+                   DB_VALUES(db_int(p->rows[i].seq), db_int(p->lease_ms)));
+    return e ? e : db_commit(conn, why);
+}
+
 static fw_error write_pack(struct pack *p, struct fw_failure *why)
 {
     fw_error e = with_conn(p, DB_READ, read_bodies, why);
     packs_name(p->key);
-    e = e ? e : blobs_put(p->c->blobs, p->key, (struct span){p->bytes, (size_t)p->size}, why);
-    /* Rows that are not moved when something fails get into another pack once the lease is over. A
-     * commit whose answer was lost may have happened: the blob stays until it is swept. */
+    if (!e) {
+        e = blobs_put(p->c->blobs, p->key, (struct span){p->bytes, (size_t)p->size}, why);
+        health_note(p->c->health, HEALTH_PACKS, e ? why : NULL);
+    }
+    /* Rows that are not moved when something fails are given back. A commit whose answer was lost
+     * may have happened: the blob stays until it is swept. */
     e = e ? e : with_conn(p, DB_WRITE, insert_pack, why);
     while (!e && p->moved < p->count)
         e = with_conn(p, DB_WRITE, move_rows, why);
@@ -349,6 +345,8 @@ fw_error packs_write(struct collector *c, size_t *count, struct fw_failure *why)
     e = with_conn(&p, DB_WRITE, lease, why);
     if (!e && p.count)
         e = write_pack(&p, why);
+    if (e && p.count)
+        with_conn(&p, DB_WRITE, release, NULL);
     *count = e ? 0 : p.count;
     free(p.rows);
     free(p.bytes);

@@ -18,9 +18,20 @@
 enum { PACKS_KEY = 64 };
 enum { PACKS_BYTES = 4 << 20, PACKS_WAIT_MS = 60 * 1000 };
 
-/* The body of a row of `report`, as it was sent, malloc'ed. FW_ERR_NOT_FOUND: it is gone. */
-fw_error packs_body(struct collector *c, struct db_conn *conn, int64_t report, uint8_t **body,
-                    size_t *size, struct fw_failure *why);
+struct packs_place { /* where a body is */
+    uint8_t *packed; /* malloc'ed, when it is in the inbox; NULL: it is in a pack */
+    char key[200];   /* of the pack */
+    uint64_t offset;
+    size_t size; /* packed */
+};
+
+/* The place of the body of a row of `report`. FW_ERR_NOT_FOUND: it is gone. */
+fw_error packs_find(struct db_conn *conn, int64_t report, struct packs_place *place,
+                    struct fw_failure *why);
+/* The body as it was sent, malloc'ed; ends the place. Call it without a connection: a blob store
+ * that does not answer would hold that, too, and soon all of them. */
+fw_error packs_fetch(struct collector *c, struct packs_place *place, uint8_t **body, size_t *size,
+                     struct fw_failure *why);
 
 /* zstd, as the inbox has it; malloc'ed. Thread-safe. */
 fw_error packs_squeeze(struct span body, uint8_t **packed, size_t *size, struct fw_failure *why);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <openssl/evp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -31,6 +32,8 @@ struct s3 {
     char *credentials;     /* "id:secret" */
     char *token;           /* a header line; NULL: none */
     long timeout;          /* seconds */
+    atomic_bool away;      /* the last request got no answer */
+    atomic_bool trying;    /* and one is on its way to see whether that has changed */
     pthread_mutex_t mutex; /* of the idle handles */
     CURL *idle[IDLE_MOST];
     unsigned idle_count;
@@ -552,6 +555,22 @@ static fw_error attempts(struct s3 *s3, const struct s3_request *request, const 
     return error;
 }
 
+/* While nobody answers, one request at a time waits for it and the others fail at once: else every
+ * thread of the server would stand here. */
+static fw_error attempts_while_there(struct s3 *s3, const struct s3_request *request,
+                                     const char *url, struct curl_slist *headers,
+                                     struct s3_answer *answer, struct fw_failure *why)
+{
+    bool away = atomic_load(&s3->away);
+    if (away && atomic_exchange(&s3->trying, true))
+        return failure_say(why, FW_ERR_TIMEOUT, 0, "S3 does not answer");
+    fw_error error = attempts(s3, request, url, headers, answer, why);
+    atomic_store(&s3->away, error == FW_ERR_TIMEOUT);
+    if (away)
+        atomic_store(&s3->trying, false);
+    return error;
+}
+
 fw_error s3_send(struct s3 *s3, const struct s3_request *request, struct s3_answer *answer,
                  struct fw_failure *why)
 {
@@ -571,7 +590,7 @@ fw_error s3_send(struct s3 *s3, const struct s3_request *request, struct s3_answ
     if (!error && !more)
         error = out_of_memory(why);
     if (!error)
-        error = attempts(s3, request, url, headers, answer, why);
+        error = attempts_while_there(s3, request, url, headers, answer, why);
     curl_slist_free_all(headers);
     free(url);
     return error;

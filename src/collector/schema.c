@@ -53,6 +53,10 @@ static const char tables[] =
     /* kind: 1 operating system, 2 device, 3 watched API */
     "CREATE TABLE term (id {ID}, kind INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (kind, text));\n"
 
+    /* How many rows of a kind (enum limit_of) the reports of a project brought. */
+    "CREATE TABLE made (project INTEGER NOT NULL, kind INTEGER NOT NULL, made INTEGER NOT NULL,"
+    " PRIMARY KEY (project, kind)) {CLUSTERED};\n"
+
     /* A distinct stack of a project. hash: of its frames. frames: stack_code.h. group_id: of stacks
      * that reports are grouped by; NULL: of others. named: keys were made with names of all its
      * images; 0: a debug file may change the key. main_image: the executable of the first report

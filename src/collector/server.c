@@ -9,6 +9,8 @@
 #include "collector/blobs.h"
 #include "collector/db.h"
 #include "collector/files.h"
+#include "collector/health.h"
+#include "collector/heavy.h"
 #include "collector/http.h"
 #include "collector/intake.h"
 #include "collector/job_kinds.h"
@@ -80,7 +82,15 @@ static fw_error start_figures(struct collector *c, struct fw_failure *why)
 {
     c->metrics = metrics_create();
     c->limits = rate_limits_create();
-    return c->metrics && c->limits ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    c->heavy = heavy_create();
+    return c->metrics && c->limits && c->heavy
+               ? FW_OK
+               : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+}
+
+static fw_error start_health(struct collector *c, struct fw_failure *why)
+{
+    return health_start(c, why);
 }
 
 static fw_error start_access(struct collector *c, struct fw_failure *why)
@@ -130,6 +140,12 @@ static void stop_figures(struct collector *c)
 {
     metrics_free(c->metrics);
     rate_limits_free(c->limits);
+    heavy_free(c->heavy);
+}
+
+static void stop_health(struct collector *c)
+{
+    health_stop(c->health);
 }
 
 static void stop_access(struct collector *c)
@@ -162,6 +178,7 @@ static const struct part {
     {"figures", start_figures, stop_figures},
     {"database", start_database, stop_database},
     {"store", start_blobs, stop_blobs},
+    {"health", start_health, stop_health},
     {"symbols", start_symbols, stop_symbols},
     {"access", start_access, stop_access},
     {"intake", start_intake, stop_intake},
@@ -225,6 +242,7 @@ static int ending_signals(void)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a failed write */
     if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
         return -1;
     return signalfd(-1, &set, SFD_CLOEXEC);

@@ -554,13 +554,14 @@ static fw_error make_group(struct grouping *s, const struct group_answer *a, int
 }
 
 static fw_error group_by_key(struct grouping *s, const struct stack_row *row, uint64_t at_ms,
-                             int64_t *group)
+                             int64_t *group, bool *made)
 {
     struct stack_key key = {0};
     fw_error e = stack_group_key(s->g, s->conn, row, NULL, s->arena, &key, s->why);
     e = e ? e : find_group(s, key.answer.key, group);
     if (!e && !*group) {
         e = make_group(s, &key.answer, key.rules_version, at_ms, group);
+        *made = !e && *group;
         if (!e && !*group) /* another server was faster */
             e = find_group(s, key.answer.key, group);
     }
@@ -575,14 +576,15 @@ static fw_error group_by_key(struct grouping *s, const struct stack_row *row, ui
 }
 
 fw_error stack_group(struct stack_grouper *g, struct db_conn *conn, int64_t project, int64_t stack,
-                     uint64_t at_ms, int64_t *group, struct fw_failure *why)
+                     uint64_t at_ms, int64_t *group, bool *made, struct fw_failure *why)
 {
     struct grouping s = {
         .g = g, .conn = conn, .why = why, .arena = &g->arena, .project = project, .stack = stack};
     struct stack_row row = {0};
+    *made = false;
     fw_error e = read_stack(&s, &row, group);
     if (!e && !*group)
-        e = group_by_key(&s, &row, at_ms, group);
+        e = group_by_key(&s, &row, at_ms, group, made);
     arena_reset(&g->arena);
     return e;
 }

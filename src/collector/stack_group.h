@@ -39,9 +39,10 @@ fw_error stack_grouper_claim(struct stack_grouper *grouper, struct db_conn *conn
                              struct fw_failure *why);
 
 /* In the caller's transaction, after stack_grouper_begin. `group`: row of hang_group. at_ms:
- * first_ms of a new one. */
+ * first_ms of a new one; `made`: it is new. */
 fw_error stack_group(struct stack_grouper *grouper, struct db_conn *conn, int64_t project,
-                     int64_t stack, uint64_t at_ms, int64_t *group, struct fw_failure *why);
+                     int64_t stack, uint64_t at_ms, int64_t *group, bool *made,
+                     struct fw_failure *why);
 
 /* The key alone, by the rules in force or by others; writes nothing. `conn` NULL: what must be read
  * is read on a connection taken for that moment. Making names may take another for reading, so hold

@@ -1,10 +1,12 @@
 """Debug files for tests: compiled here, and the protocol that sends them."""
 import base64
 import hashlib
+import io
 import os
 import shutil
 import subprocess
 import time
+import zipfile
 
 SOURCE = """
 static int __attribute__((noinline)) price(int n) { volatile int sum = n; sum += %d; return sum; }
@@ -67,7 +69,7 @@ def wait(server, place, seconds=60):
     raise AssertionError("not converted: %s" % value)
 
 
-def send(server, data, name="file", part=1 << 20):
+def send(server, data, name="file", part=1 << 20, seconds=60):
     """Sends all of it; what became of it."""
     made = create(server, data, name)
     assert made.status in (200, 201), (made.status, made.body)
@@ -77,4 +79,45 @@ def send(server, data, name="file", part=1 << 20):
         reply = patch(server, place, at, data[at:at + part])
         assert reply.status == 204, (reply.status, reply.body)
         at = int(reply.headers["Upload-Offset"])
-    return wait(server, place)
+    return wait(server, place, seconds)
+
+
+def named_elf(folder, identity, name="named", size=4 << 20, step=1 << 15):
+    """A library of that build id whose code is functions of `step` bytes, from offset 0x1000 on."""
+    source, path = os.path.join(folder, name + ".s"), os.path.join(folder, name + ".so")
+    with open(source, "w") as out:
+        out.write(".text\n")
+        for number in range(size // step):
+            out.write(".globl named_%d\n.type named_%d, %%function\nnamed_%d: .skip %d, 0x90\n"
+                      ".size named_%d, %d\n" % (number, number, number, step, number, step))
+    subprocess.run(["cc", "-shared", "-nostdlib", "-Wl,--build-id=0x" + identity, "-o", path, source],
+                   check=True)
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def bomb_zip(size):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("a", "w", force_zip64=True) as file:
+            for _ in range(size >> 20):
+                file.write(b"\0" * (1 << 20))
+    return out.getvalue()
+
+
+def dwarf_bomb(folder, depth=60000):
+    """Units whose entries are nested that deep, and an abbreviation with thousands of attributes."""
+    source = os.path.join(folder, "bomb.s")
+    with open(source, "w") as out:
+        out.write('.text\nf: .byte 0xc3\n.section .debug_abbrev,"",%progbits\n'
+                  '.byte 1, 0x11, 1, 0, 0\n.byte 2, 0x0b, 1, 0, 0\n.byte 3, 0x2e, 0\n')
+        out.write(".byte 0x03, 0x08\n" * 5000)
+        out.write('.byte 0, 0, 0\n.section .debug_info,"",%progbits\nstart: .4byte end - begin\n'
+                  'begin: .2byte 4\n.4byte 0\n.byte 8\n.byte 1\n')
+        out.write(".fill %d, 1, 2\n.byte 3\n.fill 5000, 1, 0\n.fill %d, 1, 0\nend:\n" % (depth, depth))
+        # A line program that advances for ever.
+        out.write('.section .debug_line,"",%%progbits\n.4byte 0x7fffffff\n.2byte 4\n.fill %d, 1, 0x14\n' % (1 << 20))
+    path = os.path.join(folder, "bomb.so")
+    subprocess.run(["cc", "-shared", "-nostdlib", "-Wl,--build-id=sha1", "-o", path, source], check=True)
+    with open(path, "rb") as file:
+        return file.read()

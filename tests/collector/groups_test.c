@@ -140,7 +140,7 @@ static int64_t add_stack(struct db_conn *conn, const uint64_t places[3])
                     DB_VALUES(db_int(image), db_int(stack))));
     /* For the bench all are in the first one's group: it is the names that part them. */
     if (stack == 1 || !bench)
-        FINE(stack_group(grouper, conn, 1, stack, 1000, &group, &why));
+        FINE(stack_group(grouper, conn, 1, stack, 1000, &group, &(bool){false}, &why));
     else
         FINE(db_run(conn, &why, "UPDATE stack SET group_id = 1 WHERE id = $1",
                     DB_VALUES(db_int(stack))));

@@ -276,7 +276,7 @@ static void test_bad_report_in_a_batch(void **state)
     begin(2);
     until_processed();
     assert_int_equal(number_now("SELECT COUNT(*) FROM report"), 20);
-    assert_int_equal(number_now("SELECT COUNT(*) FROM inbox WHERE state = 1 AND attempts = 3"
+    assert_int_equal(number_now("SELECT COUNT(*) FROM inbox WHERE state = 1 AND attempts = 5"
                                 " AND error LIKE '%no report%'"),
                      1);
     expect_sums();
@@ -290,9 +290,9 @@ static void test_leases_of_the_dead(void **state)
     begin(0);
     add_many(0, 4);
     end();
-    run("UPDATE inbox SET lease_ms = 1, attempts = 3 WHERE seq ="
+    run("UPDATE inbox SET lease_ms = 1, attempts = 5 WHERE seq ="
         " (SELECT MIN(seq) FROM inbox)");
-    run("UPDATE inbox SET lease_ms = 1, attempts = 2 WHERE seq ="
+    run("UPDATE inbox SET lease_ms = 1, attempts = 4 WHERE seq ="
         " (SELECT MAX(seq) FROM inbox)");
     begin(1);
     until_processed();
@@ -403,8 +403,10 @@ static void expect_bodies(uint64_t count)
         assert_true(db_next(rows));
         int64_t id = db_get_int(rows, 0);
         FINE(db_end(rows, &why));
-        FINE(packs_body(&c, conn, id, &body, &size, &why));
+        struct packs_place place;
+        FINE(packs_find(conn, id, &place, &why));
         db_give(db, conn);
+        FINE(packs_fetch(&c, &place, &body, &size, &why));
         assert_int_equal(size, want.body.size);
         assert_memory_equal(body, want.body.data, size);
         free(body);
@@ -434,11 +436,9 @@ static void test_packs(void **state)
     assert_int_equal(count, 0);
     run("UPDATE report SET pack = NULL, body_offset = NULL, body_size = NULL");
     struct db_conn *conn = taken(DB_READ);
-    uint8_t *body;
-    size_t size;
-    assert_int_equal(
-        packs_body(&c, conn, number(conn, "SELECT MIN(id) FROM report"), &body, &size, &why),
-        FW_ERR_NOT_FOUND);
+    struct packs_place place;
+    assert_int_equal(packs_find(conn, number(conn, "SELECT MIN(id) FROM report"), &place, &why),
+                     FW_ERR_NOT_FOUND);
     db_give(db, conn);
 }
 

@@ -86,7 +86,12 @@ class Server:
         """The exit status; negative: killed by that signal."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(number)
-        status = self.process.wait(seconds) if self.process else None
+        try:
+            status = self.process.wait(seconds) if self.process else None
+        except subprocess.TimeoutExpired:
+            self.process.kill()  # no test leaves a server behind
+            self.process.wait()
+            raise
         if self.process:
             self.process.stdout.close()
             self.reader.join(5)

@@ -21,6 +21,7 @@ include(collector/intake.cmake)
 include(collector/groups.cmake)
 include(collector/api.cmake)
 include(collector/keep.cmake)
+include(collector/faults.cmake)
 if(TARGET loop_demo AND TARGET framewalk_agent AND NOT FW_SANITIZE) # sanitizers cannot be preloaded
   include(collector/loop.cmake)
 endif()
