@@ -390,6 +390,12 @@ fw_error db_run(struct db_conn *conn, struct fw_failure *why, const char *sql,
     return note(conn, error, &failure, why);
 }
 
+fw_error db_pass_gate(struct db_conn *conn, enum db_gate how, struct fw_failure *why)
+{
+    const char *sql = conn->db->driver->gates[how];
+    return sql ? db_run(conn, why, sql, DB_NONE) : FW_OK;
+}
+
 fw_error db_change(struct db_conn *conn, struct fw_failure *why, uint64_t *rows, const char *sql,
                    const struct db_value *values, size_t count)
 {

@@ -37,6 +37,7 @@ struct db_driver {
     /* What stands for {ID}, {BLOB}, {CLUSTERED}, INTEGER and TEXT of the schema. */
     const char *id, *blob, *clustered, *integer, *text;
     unsigned readers, writers; /* connections at most */
+    const char *gates[2];      /* enum db_gate: the statement that passes it; NULL: nothing to do */
 
     fw_error (*open)(struct db *db, enum db_use use, struct db_conn **conn, struct fw_failure *why);
     void (*close)(struct db_conn *conn);

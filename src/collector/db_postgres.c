@@ -635,6 +635,8 @@ const struct db_driver db_postgres = {
     .close = close_it,
     .alive = alive,
     .begin = begin,
+    .gates = {"SELECT pg_advisory_xact_lock_shared(8388065495825347685)",
+              "SELECT pg_advisory_xact_lock(8388065495825347685)"}, /* "the gate" */
     .use_indexes = use_indexes,
     .commit = commit,
     .rollback = rollback,

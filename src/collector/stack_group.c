@@ -92,15 +92,11 @@ void stack_grouper_free(struct stack_grouper *g)
     free(g);
 }
 
-static fw_error read_generation(struct stack_grouper *g, struct db_conn *conn, bool hold,
-                                char text[32], struct fw_failure *why)
+static fw_error read_generation(struct db_conn *conn, char text[32], struct fw_failure *why)
 {
     struct db_rows *rows;
-    fw_error e = db_query(conn, &rows, why,
-                          hold && db_is_postgres(g->c->db)
-                              ? "SELECT value FROM setting WHERE name = 'generation' FOR SHARE"
-                              : "SELECT value FROM setting WHERE name = 'generation'",
-                          DB_NONE);
+    fw_error e =
+        db_query(conn, &rows, why, "SELECT value FROM setting WHERE name = 'generation'", DB_NONE);
     if (e)
         return e;
     text[0] = '\0';
@@ -124,14 +120,8 @@ fw_error stack_grouper_begin(struct stack_grouper *g, struct db_conn *conn, bool
                              struct fw_failure *why)
 {
     char text[32];
-    fw_error e = read_generation(g, conn, true, text, why);
-    if (!e && !text[0]) { /* there must be a row to be held */
-        e = db_run(conn, why,
-                   "INSERT INTO setting (name, value) VALUES ('generation', '1')"
-                   " ON CONFLICT (name) DO NOTHING",
-                   DB_NONE);
-        e = e ? e : read_generation(g, conn, true, text, why);
-    }
+    fw_error e = db_pass_gate(conn, DB_GATE_SHARED, why);
+    e = e ? e : read_generation(conn, text, why);
     if (e)
         return e;
     *changed = renew(g, text);
@@ -141,7 +131,7 @@ fw_error stack_grouper_begin(struct stack_grouper *g, struct db_conn *conn, bool
 fw_error stack_grouper_look(struct stack_grouper *g, struct db_conn *conn, struct fw_failure *why)
 {
     char text[32];
-    fw_error e = read_generation(g, conn, false, text, why);
+    fw_error e = read_generation(conn, text, why);
     if (!e)
         renew(g, text);
     return e;
@@ -152,7 +142,7 @@ fw_error stack_grouper_claim(struct stack_grouper *g, struct db_conn *conn, bool
 {
     char text[32];
     fw_error e = stack_group_changed(conn, why);
-    e = e ? e : read_generation(g, conn, true, text, why);
+    e = e ? e : read_generation(conn, text, why);
     if (e)
         return e;
     *same = strtoll(text, NULL, 10) == strtoll(g->generation, NULL, 10) + 1;
@@ -165,11 +155,13 @@ fw_error stack_grouper_claim(struct stack_grouper *g, struct db_conn *conn, bool
 
 fw_error stack_group_changed(struct db_conn *conn, struct fw_failure *why)
 {
-    return db_run(conn, why,
-                  "INSERT INTO setting (name, value) VALUES ('generation', '1')"
-                  " ON CONFLICT (name) DO UPDATE"
-                  " SET value = CAST(CAST(setting.value AS BIGINT) + 1 AS TEXT)",
-                  DB_NONE);
+    fw_error e = db_pass_gate(conn, DB_GATE_ALONE, why);
+    return e ? e
+             : db_run(conn, why,
+                      "INSERT INTO setting (name, value) VALUES ('generation', '1')"
+                      " ON CONFLICT (name) DO UPDATE"
+                      " SET value = CAST(CAST(setting.value AS BIGINT) + 1 AS TEXT)",
+                      DB_NONE);
 }
 
 /* The caller's connection, or one for a moment. */
