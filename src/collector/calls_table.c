@@ -291,7 +291,8 @@ static bool make_row(struct api_view *v, struct calls_table *t, const struct cel
 static void make_rows(struct api_view *v, struct calls_table *t, struct cells *cells)
 {
     size_t capacity = 0;
-    qsort(cells->items, cells->count, sizeof *cells->items, by_caller);
+    if (cells->count)
+        qsort(cells->items, cells->count, sizeof *cells->items, by_caller);
     for (size_t i = 0, next; i < cells->count && !v->error; i = next) {
         struct calls_row row;
         for (next = i + 1;

@@ -248,7 +248,8 @@ static void count_moved(struct preview *p)
 static void count_split(struct preview *p)
 {
     struct groups_preview *out = p->out;
-    qsort(p->seen, p->count, sizeof *p->seen, by_group);
+    if (p->count)
+        qsort(p->seen, p->count, sizeof *p->seen, by_group);
     for (size_t i = 0; i < p->count; out->groups_now++) {
         uint64_t into = 1;
         const struct seen *first = &p->seen[i];
@@ -262,7 +263,8 @@ static void count_split(struct preview *p)
 static void count_merged(struct preview *p)
 {
     struct groups_preview *out = p->out;
-    qsort(p->seen, p->count, sizeof *p->seen, by_place);
+    if (p->count)
+        qsort(p->seen, p->count, sizeof *p->seen, by_place);
     for (size_t i = 0; i < p->count; out->groups_then++) {
         uint64_t groups = 1;
         const struct seen *first = &p->seen[i];

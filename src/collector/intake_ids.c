@@ -183,12 +183,18 @@ static fw_error make_term(struct filling *f, const struct want *w, int64_t *id)
     return e;
 }
 
+static void sort_wants(struct filling *f)
+{
+    if (f->count) /* no list at all may not be sorted */
+        qsort(f->wants, f->count, sizeof *f->wants, by_key);
+}
+
 /* Answers the wants, and empties the list. */
 static fw_error answer(struct filling *f, struct id_map *map,
                        fw_error (*make)(struct filling *, const struct want *, int64_t *),
                        void (*take)(const struct want *, int64_t))
 {
-    qsort(f->wants, f->count, sizeof *f->wants, by_key);
+    sort_wants(f);
     for (size_t i = 0; i < f->count; i++) {
         struct id_entry *entry = id_map_find(map, f->wants[i].key);
         if (!entry) {
@@ -475,7 +481,7 @@ static fw_error fill_stacks(struct filling *f, struct intake_report **reports, s
                      (struct span){stack->hash, sizeof stack->hash}, (struct span){0});
         }
     }
-    qsort(f->wants, f->count, sizeof *f->wants, by_key);
+    sort_wants(f);
     for (size_t i = 0; i < f->count && !e; i++)
         e = answer_stack(f, &f->wants[i]);
     return e;
