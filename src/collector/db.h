@@ -68,9 +68,9 @@ fw_error db_begin_soft(struct db_conn *conn, struct fw_failure *why);
  * since it last counted them. */
 fw_error db_use_indexes(struct db_conn *conn, struct fw_failure *why);
 /* Of one gate that many transactions hold together or one alone, until their end. Who asks first is
- * served first: a row lock that others share would be held in turns for ever (PostgreSQL lets sharers
- * pass those that wait to be alone). First in a transaction, and not twice: two that share and both
- * want to be alone wait for each other. SQLite: nothing to do, there is one writer. */
+ * served first: a row lock that others share would be held in turns for ever (PostgreSQL lets
+ * sharers pass those that wait to be alone). First in a transaction, and not twice: two that share
+ * and both want to be alone wait for each other. SQLite: nothing to do, there is one writer. */
 enum db_gate { DB_GATE_SHARED, DB_GATE_ALONE };
 fw_error db_pass_gate(struct db_conn *conn, enum db_gate how, struct fw_failure *why);
 /* Durable when FW_OK. */
