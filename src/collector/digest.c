@@ -183,13 +183,13 @@ static void take_hang(struct digest_maker *m)
     d->ending = r->hang.ending;
     d->duration_ns = at_most(r->hang.duration_ns, DIGEST_LONGEST_NS);
     d->counts = d->ending != FWR_VETOED;
-    if (!d->counts || !r->hang.present) /* broken off before its hang: a hang of unknown length */
+    if (!d->counts)
         return;
     digest_put_samples(m);
-    if (d->stack_count == 0 && r->hang.thread < r->thread_count &&
+    if (d->stack_count == 0 && r->hang.present && r->hang.thread < r->thread_count &&
         r->threads[r->hang.thread].frame_count)
         digest_put_thread(m, r->hang.thread, d->duration_ns, 1);
-    choose_key(m);
+    choose_key(m); /* one that broke off before its hang, too: a hang of unknown length */
 }
 
 static void take_calls(struct digest_maker *m)
