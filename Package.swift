@@ -15,6 +15,11 @@ let package = Package(
             path: ".",
             exclude: [
                 // begin: left out
+                ""D\202\221\273~\177"",
+                ""D\202\221\273~\177-journal"",
+                ""\361:2`RU"",
+                ""\361:2`RU-shm"",
+                ""\361:2`RU-wal"",
                 "CHANGELOG.md",
                 "CMakeLists.txt",
                 "CMakePresets.json",
@@ -52,6 +57,7 @@ let package = Package(
                 "src/capture/slot.c",
                 "src/capture/snapshot.c",
                 "src/cli",
+                "src/collector",
                 "src/demangle",
                 "src/dwarf",
                 "src/object/archive.c",
@@ -98,6 +104,7 @@ let package = Package(
                 "src/report/place.c",
                 "src/report/profile_build.c",
                 "src/report/profile_table.c",
+                "src/report/question.c",
                 "src/report/read_crash.c",
                 "src/report/read_dump.c",
                 "src/report/read_fwr.c",
@@ -154,6 +161,7 @@ let package = Package(
                 "src/watch/upload_send.c",
                 "src/watch/upload_settings.c",
                 "tests",
+                "web",
                 // end: left out
             ],
             sources: [
