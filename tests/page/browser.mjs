@@ -85,7 +85,10 @@ export async function go(page, url) {
     await settled(page);
 }
 
-export const textOf = (page, selector = "main") => page.$eval(selector, (e) => e.innerText);
+export const textOf = async (page, selector = "main") => {
+    await page.waitForSelector(selector, { timeout: 15000 });
+    return page.$eval(selector, (e) => e.innerText);
+};
 
 /** Clicks the first element of that role whose name has `name`, found in the tree that screen readers get. */
 export async function click(page, role, name) {
