@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 
+from crc32c import crc32c
 from server import Server
 
 HOSTILE = ["<script>alert(1)</script>", "\"'`</title>", "line\nbreak\ttab\x1b[31m\x7f",
@@ -51,25 +52,6 @@ def wait_processed(server):
 
 
 # --- records of a Framewalk report, changed from outside (docs/report-format.md) ---
-
-def _table():
-    table = []
-    for n in range(256):
-        for _ in range(8):
-            n = n >> 1 ^ (0x82f63b78 if n & 1 else 0)
-        table.append(n)
-    return table
-
-
-TABLE = _table()
-
-
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc = TABLE[(crc ^ byte) & 255] ^ crc >> 8
-    return crc ^ 0xffffffff
-
 
 def varint(n):
     out = b""

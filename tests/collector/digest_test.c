@@ -464,23 +464,24 @@ static void test_real_metrickit(void **state)
     }
 }
 
-static void test_watchdog(void **state)
+/* A report of the watchdog, whose members of "termination" are told. */
+static void check_watchdog(const char *termination)
 {
-    (void)state;
-    static const char text[] =
+    char text[2048];
+    int size = snprintf(
+        text, sizeof text,
         "{\"app_name\":\"Shop\",\"timestamp\":\"2026-11-18 10:00:00.00 "
-        "+0100\",\"bug_type\":\"309\","
-        "\"os_version\":\"iPhone OS 17.1 (21B74)\"}\n"
+        "+0100\",\"bug_type\":\"309\",\"os_version\":\"iPhone OS 17.1 (21B74)\"}\n"
         "{\"procName\":\"Shop\",\"captureTime\":\"2026-11-18 10:00:00.1234 +0100\",\"cpuType\":"
-        "\"ARM-64\",\"termination\":{\"namespace\":\"FRONTBOARD\",\"code\":2343432205,"
-        "\"indicator\":"
-        "\"scene-update watchdog transgression: exhausted real (wall clock) time allowance of "
-        "10.00 seconds\"},\"threads\":[{\"id\":1,\"frames\":[{\"imageIndex\":0,\"imageOffset\":"
+        "\"ARM-64\",\"termination\":{\"namespace\":\"FRONTBOARD\",\"code\":2343432205,%s},"
+        "\"threads\":[{\"id\":1,\"frames\":[{\"imageIndex\":0,\"imageOffset\":"
         "100}]},{\"id\":2,\"triggered\":true,\"queue\":\"com.apple.main-thread\",\"frames\":[{"
         "\"imageIndex\":0,\"imageOffset\":200},{\"imageIndex\":0,\"imageOffset\":300}]}],"
         "\"usedImages\":[{\"name\":\"Shop\",\"base\":4294967296,\"size\":65536,\"uuid\":"
-        "\"00112233-4455-6677-8899-aabbccddeeff\",\"arch\":\"arm64\"}]}\n";
-    take(text, sizeof text - 1);
+        "\"00112233-4455-6677-8899-aabbccddeeff\",\"arch\":\"arm64\"}]}\n",
+        termination);
+    assert_true(size > 0 && (size_t)size < sizeof text);
+    take(text, (size_t)size);
     assert_int_equal(digest.ending, FWR_KILLED);
     assert_true(digest.duration_ns == UINT64_C(10000000000));
     assert_int_equal(digest.stacks[digest.key].count, 2);
@@ -489,31 +490,15 @@ static void test_watchdog(void **state)
     drop();
 }
 
-static void test_watchdog_details(void **state)
+static void test_watchdog(void **state)
 {
     (void)state;
-    static const char text[] =
-        "{\"app_name\":\"Shop\",\"timestamp\":\"2026-11-18 10:00:00.00 "
-        "+0100\",\"bug_type\":\"309\","
-        "\"os_version\":\"iPhone OS 17.1 (21B74)\"}\n"
-        "{\"procName\":\"Shop\",\"captureTime\":\"2026-11-18 10:00:00.1234 +0100\",\"cpuType\":"
-        "\"ARM-64\",\"termination\":{\"namespace\":\"FRONTBOARD\",\"code\":2343432205,"
-        "\"details\":["
-        "\"<RBSTerminateContext| domain:10 code:0x8BADF00D explanation:scene-update watchdog "
-        "transgression: exhausted real (wall clock) time allowance of "
-        "10.00 seconds>\",\"ProcessVisibility: "
-        "Foreground\"]},\"threads\":[{\"id\":1,\"frames\":[{\"imageIndex\":0,\"imageOffset\":"
-        "100}]},{\"id\":2,\"triggered\":true,\"queue\":\"com.apple.main-thread\",\"frames\":[{"
-        "\"imageIndex\":0,\"imageOffset\":200},{\"imageIndex\":0,\"imageOffset\":300}]}],"
-        "\"usedImages\":[{\"name\":\"Shop\",\"base\":4294967296,\"size\":65536,\"uuid\":"
-        "\"00112233-4455-6677-8899-aabbccddeeff\",\"arch\":\"arm64\"}]}\n";
-    take(text, sizeof text - 1);
-    assert_int_equal(digest.ending, FWR_KILLED);
-    assert_true(digest.duration_ns == UINT64_C(10000000000));
-    assert_int_equal(digest.stacks[digest.key].count, 2);
-    assert_true(digest.stacks[digest.key].frames[0].offset == 200);
-    assert_true(digest.started_ms == UINT64_C(1794992400000));
-    drop();
+    check_watchdog(
+        "\"indicator\":\"scene-update watchdog transgression: exhausted real (wall clock) "
+        "time allowance of 10.00 seconds\"");
+    check_watchdog("\"details\":[\"<RBSTerminateContext| domain:10 code:0x8BADF00D "
+                   "explanation:scene-update watchdog transgression: exhausted real (wall clock) "
+                   "time allowance of 10.00 seconds>\",\"ProcessVisibility: Foreground\"]");
 }
 
 static void test_spindump_tree(void **state)
@@ -575,7 +560,6 @@ int main(void)
         cmocka_unit_test(test_real_ips),
         cmocka_unit_test(test_real_metrickit),
         cmocka_unit_test(test_watchdog),
-        cmocka_unit_test(test_watchdog_details),
         cmocka_unit_test(test_many_samples_of_a_deep_stack),
         cmocka_unit_test(test_scripts_stand_in_their_stack),
         cmocka_unit_test(test_jit_functions_are_known_by_name),

@@ -12,6 +12,8 @@ import subprocess
 import threading
 import time
 
+from crc32c import crc32c
+
 TYPE = "application/vnd.framewalk.reports"
 
 
@@ -136,25 +138,6 @@ class Watch:
 
 def bytes_of(id):
     return bytes.fromhex(id)
-
-
-def table():
-    rows = []
-    for i in range(256):
-        for _ in range(8):
-            i = i >> 1 ^ (0x82F63B78 if i & 1 else 0)
-        rows.append(i)
-    return rows
-
-
-TABLE = table()
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
 
 
 def patched(report, old, new):
