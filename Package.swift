@@ -58,6 +58,7 @@ let package = Package(
                 "src/capture/snapshot.c",
                 "src/cli",
                 "src/collector",
+                "src/collector.cmake",
                 "src/demangle",
                 "src/dwarf",
                 "src/object/archive.c",
