@@ -9,6 +9,7 @@
 #include "collector/access_store.h"
 
 #include "base/failure.h"
+#include "collector/clock.h"
 #include "collector/collector.h"
 #include "collector/db.h"
 #include "collector/log.h"
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     REMEMBERED = 1024, /* slots, by the first bytes of the hash: a newer one takes an older's */
@@ -193,9 +193,7 @@ static void *write_loop(void *context)
     struct used used[USED];
     pthread_mutex_lock(&store->lock);
     for (bool ending = false; !ending;) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += ACCESS_USED_MS / 1000;
+        struct timespec until = clock_after(ACCESS_USED_MS);
         while (!store->ending && pthread_cond_timedwait(&store->end, &store->lock, &until) == 0)
             continue;
         ending = store->ending;
@@ -293,10 +291,10 @@ fw_error access_open(struct collector *c, struct access_store **out, char first[
         return error;
     struct access_store *store = calloc(1, sizeof *store);
     if (!store)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     store->collector = c;
     pthread_mutex_init(&store->lock, NULL);
-    pthread_cond_init(&store->end, NULL);
+    clock_cond_init(&store->end);
     int failed = pthread_create(&store->writer, NULL, write_loop, store);
     if (failed) {
         free(store);

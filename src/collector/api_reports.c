@@ -148,7 +148,7 @@ static const char *keep(struct api_view *v, const char *text)
     size_t size = text ? strlen(text) + 1 : 0;
     char *copy = text ? arena_take(&v->r->arena, size) : NULL;
     if (text && !copy)
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(v);
     return copy ? memcpy(copy, text, size) : NULL;
 }
 

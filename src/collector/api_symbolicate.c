@@ -13,7 +13,6 @@
 #include "report/v5.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     V5_JOBS = 10,
@@ -23,13 +22,6 @@ enum {
     HEAVY_BYTES = 256 << 10,
     BY_NAME_MOST = 64 /* images of one report that are looked for by name */
 };
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* malloc'ed bytes to the reply. */
 static void reply_out(struct http_request *r, const char *type, struct report_bytes *out)
@@ -74,7 +66,7 @@ static enum v5_found v5_find_image(void *names, const struct report *request, ui
 
 /* `Debug: true`: how long it took and what there was, before the brace that ends the answer. */
 static void add_debug(struct report_bytes *out, const struct report *request,
-                      const struct symbols_report *names, double began)
+                      const struct symbols_report *names, uint64_t began)
 {
     size_t asked = 0, found = 0;
     for (uint32_t i = 0; i < request->image_count; i++) {
@@ -89,7 +81,8 @@ static void add_debug(struct report_bytes *out, const struct report *request,
     out_format(out,
                ",\"debug\":{\"time\":%.6f,\"modules\":{\"count\":%zu,\"found\":%zu},"
                "\"stacks\":{\"count\":%zu},\"frames\":{\"count\":%zu}}}",
-               seconds_now() - began, asked, found, request->thread_count, request->frame_count);
+               (double)(clock_us() - began) * 1e-6, asked, found, request->thread_count,
+               request->frame_count);
 }
 
 static void answer_v5(struct http_request *r, const struct report *request)
@@ -97,7 +90,7 @@ static void answer_v5(struct http_request *r, const struct report *request)
     struct fw_failure why = {0};
     struct symbols_report *names;
     struct report_bytes out = {0};
-    double began = seconds_now();
+    uint64_t began = clock_us();
     if (symbols_report_open(r->collector->symbols, request, &names, &why) != FW_OK) {
         http_reply_failure(r, &why);
         return;

@@ -22,7 +22,8 @@ enum { PIECE = 1 << 20, PATHS = 4096 };
 
 /* ---- what belongs into it ---- */
 
-fw_error backup_can(const struct collector_options *options, struct fw_failure *why)
+/* Whether these options are of SQLite and files. */
+static fw_error can_be_copied(const struct collector_options *options, struct fw_failure *why)
 {
     if (options->database && strncmp(options->database, "sqlite:", 7) != 0)
         return failure_say(why, FW_ERR_UNSUPPORTED, 0,
@@ -74,7 +75,7 @@ static fw_error add_named(struct db_conn *conn, const char *sql, struct backup_k
     while (room && db_next(rows))
         room = add_key(keys, db_get_text(rows, 0));
     e = db_end(rows, why);
-    return e || room ? e : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return e || room ? e : failure_memory(why);
 }
 
 fw_error backup_named(struct db *db, struct backup_keys *keys, struct fw_failure *why)
@@ -131,7 +132,7 @@ static fw_error put_head(struct backup *b, const char *path, uint64_t size, stru
 {
     struct archive_entry *entry = archive_entry_new();
     if (!entry)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     archive_entry_set_pathname(entry, path);
     archive_entry_set_size(entry, (la_int64_t)size);
     archive_entry_set_filetype(entry, AE_IFREG);
@@ -160,7 +161,7 @@ static fw_error copy_bytes(struct backup *b, int fd, uint64_t size, EVP_MD_CTX *
         if (n == 0)
             return failure_say(why, FW_ERR_TRUNCATED, 0, "%.120s has become shorter", path);
         if (EVP_DigestUpdate(sha256, b->piece, (size_t)n) != 1)
-            return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+            return failure_memory(why);
         fw_error e = put_bytes(b, b->piece, (size_t)n, why);
         if (e)
             return e;
@@ -181,7 +182,7 @@ static fw_error list_file(struct backup *b, const char *path, uint64_t size, EVP
     fine = fine && json_array_append_new(b->files,
                                          json_pack("[s, I, s]", path, (json_int_t)size, hex)) == 0;
     b->bytes += size;
-    return fine ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return fine ? FW_OK : failure_memory(why);
 }
 
 /* The descriptor is taken over. */
@@ -189,9 +190,8 @@ static fw_error put_file(struct backup *b, const char *path, int fd, struct fw_f
 {
     struct stat info;
     EVP_MD_CTX *sha256 = EVP_MD_CTX_new();
-    fw_error e = sha256 && EVP_DigestInit_ex(sha256, EVP_sha256(), NULL) == 1
-                     ? FW_OK
-                     : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    fw_error e =
+        sha256 && EVP_DigestInit_ex(sha256, EVP_sha256(), NULL) == 1 ? FW_OK : failure_memory(why);
     if (!e && fstat(fd, &info) != 0)
         e = files_say(why, errno, "cannot look at %.120s", path);
     e = e ? e : put_head(b, path, (uint64_t)info.st_size, why);
@@ -231,7 +231,7 @@ static fw_error put_manifest(struct backup *b, struct fw_failure *why)
     char *text = manifest ? json_dumps(manifest, JSON_COMPACT) : NULL;
     json_decref(manifest);
     if (!text)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     fw_error e = put_head(b, BACKUP_MANIFEST, strlen(text), why);
     e = e ? e : put_bytes(b, text, strlen(text), why);
     free(text);
@@ -245,7 +245,7 @@ static fw_error write_tar(struct backup *b, const struct backup_keys *keys, stru
     if (fd < 0)
         return files_say(why, errno, "cannot make %.120s", b->partial);
     b->tar = archive_write_new();
-    fw_error e = b->tar ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    fw_error e = b->tar ? FW_OK : failure_memory(why);
     if (!e && (archive_write_set_format_pax_restricted(b->tar) != ARCHIVE_OK ||
                archive_write_open_fd(b->tar, fd) != ARCHIVE_OK))
         e = say_tar(b, why);
@@ -320,7 +320,7 @@ static fw_error make(struct backup *b, struct fw_failure *why)
 {
     struct backup_keys keys = {0};
     int held = -1;
-    fw_error e = backup_can(b->options, why);
+    fw_error e = can_be_copied(b->options, why);
     e = e ? e : find_database(b, why);
     e = e ? e : open_store(b, why);
     e = e ? e : blobs_hold(b->blobs, &held, why);

@@ -38,7 +38,5 @@ struct db;
 /* Every blob that the database names. */
 fw_error backup_named(struct db *db, struct backup_keys *keys, struct fw_failure *why);
 void backup_keys_free(struct backup_keys *keys);
-/* Whether these options are of SQLite and files. */
-fw_error backup_can(const struct collector_options *options, struct fw_failure *why);
 
 #endif

@@ -126,7 +126,7 @@ fw_error blobs_cache_open(const char *folder, uint64_t bytes, struct blobs_cache
         made->folder = strdup(folder);
     if (!made || !made->folder) {
         free(made);
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     }
     made->bytes = bytes;
     pthread_mutex_init(&made->mutex, NULL);

@@ -80,7 +80,7 @@ fw_error blobs_s3_open(const char *url, const char *cache, uint64_t cache_bytes,
 {
     struct s3_blobs *b = calloc(1, sizeof *b);
     if (!b)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     b->base.driver = &driver;
     fw_error error = s3_open(url, &b->s3, why);
     if (!error)
@@ -159,7 +159,7 @@ static fw_error complete(struct s3_blobs *b, struct parts *parts, const char *qu
     size_t size = 0;
     FILE *list = open_memstream(&text, &size);
     if (!list)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     fputs("<CompleteMultipartUpload>", list);
     for (size_t i = 0; i < parts->count; i++)
         fprintf(list, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag></Part>", i + 1,
@@ -167,7 +167,7 @@ static fw_error complete(struct s3_blobs *b, struct parts *parts, const char *qu
     fputs("</CompleteMultipartUpload>", list);
     if (fclose(list) != 0) {
         free(text);
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     }
     struct s3_request request = request_for("POST", parts->key);
     request.query = query;
@@ -230,7 +230,7 @@ static fw_error put_parts(struct s3_blobs *b, struct parts *parts, struct fw_fai
     parts->count = (size_t)((parts->size + parts->part_size - 1) / parts->part_size);
     parts->etags = calloc(parts->count, sizeof *parts->etags);
     if (!parts->etags)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     fw_error error = start_parts(b, parts, why);
     if (!error) {
         for (size_t i = 0; !error && i < parts->count; i++)
@@ -301,7 +301,7 @@ static fw_error get(struct blobs *blobs, const char *key, uint64_t offset, uint6
     if (!error && !answer.data)
         answer.data = malloc(1);
     if (!error && !answer.data)
-        error = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        error = failure_memory(why);
     if (error) {
         s3_answer_free(&answer);
         return error;

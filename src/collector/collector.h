@@ -15,6 +15,7 @@
 #ifndef COLLECTOR_COLLECTOR_H
 #define COLLECTOR_COLLECTOR_H
 
+#include "collector/clock.h"
 #include "framewalk/error.h"
 
 #include <stdbool.h>
@@ -68,8 +69,5 @@ struct collector { /* everything that lives as long as the process; each member 
     struct access_store *access;
     struct http_server *http;
 };
-
-/* Wall clock, milliseconds since 1970. */
-uint64_t collector_now_ms(void);
 
 #endif

@@ -14,6 +14,7 @@
  *     {"end": {...}} or {"error": {"code": n, "message": ...}}
  */
 #include "base/failure.h"
+#include "collector/clock.h"
 #include "collector/lockdown.h"
 #include "collector/unpack.h"
 #include "object/codecs.h"
@@ -30,7 +31,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { INPUT = 0, OUTPUT = 1, FOLDER = 3, THREADS = 2, CHUNK = 1 << 16, MESSAGE_MS = 250 };
@@ -67,9 +67,7 @@ static void tell(json_t *line)
 static void progress(void *context, const char *phase, uint64_t done, uint64_t total)
 {
     struct run *run = context;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int64_t ms = clock_ms();
     if (ms - run->told_ms < MESSAGE_MS)
         return;
     run->told_ms = ms;

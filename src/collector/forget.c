@@ -361,7 +361,8 @@ static fw_error drop_unreadable(struct forget *f, struct fw_failure *why)
     return e;
 }
 
-fw_error forget_all(struct forget *f, struct fw_failure *why)
+/* FW_ERR_TIMEOUT: again later, reports still wait for a worker, or bodies for their pack. */
+static fw_error forget_all(struct forget *f, struct fw_failure *why)
 {
     fw_error e = wait_for_workers(f, why);
     e = e ? e : drop_reports(f, why);

@@ -157,11 +157,6 @@ static fw_error settle(struct db_conn *conn, size_t limit, size_t *count, struct
     return e || !*count ? e : settle_range(conn, range, why);
 }
 
-fw_error groups_settle(struct db_conn *conn, size_t *count, struct fw_failure *why)
-{
-    return settle(conn, GROUPS_SETTLE_BATCH, count, why);
-}
-
 fw_error groups_settle_one(struct db_conn *conn, int64_t group, struct fw_failure *why)
 {
     const int64_t range[2] = {group, group};

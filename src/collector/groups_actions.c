@@ -151,7 +151,7 @@ static fw_error read_stack(struct db_conn *conn, int64_t project, int64_t group,
     if (!e && !found)
         return failure_say(why, FW_ERR_NOT_FOUND, 0, "stack %lld is not in group %lld",
                            (long long)stack, (long long)group);
-    return e || copy ? e : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return e || copy ? e : failure_memory(why);
 }
 
 /* A group whose key no stack has, called as its first stack would be. */

@@ -9,7 +9,7 @@
  * leads to the group that it is in does not move.
  */
 #include "base/failure.h"
-#include "collector/grouping_internal.h"
+#include "collector/grouping_inner.h"
 #include "collector/groups.h"
 #include "collector/job_kinds.h"
 #include "collector/symbols.h"
@@ -78,7 +78,7 @@ static fw_error rekey(struct collector *c, const struct job *job, struct groups_
     if (e)
         return e;
     if (stack_grouper_new(c, &grouper) != FW_OK)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     e = run_batches(&p, grouper, r, why);
     stack_grouper_free(grouper);
     return e ? e : groups_settle_all(c, still_ours, &p, why);

@@ -33,11 +33,6 @@ struct preview {
     struct fw_failure *why;
 };
 
-static fw_error no_memory(struct fw_failure *why)
-{
-    return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
-}
-
 static fw_error rank(struct preview *p, struct db_conn *conn)
 {
     struct db_rows *rows;
@@ -61,7 +56,7 @@ static fw_error rank(struct preview *p, struct db_conn *conn)
                                                 .pinned = db_get_int(rows, 3) != 0};
     }
     e = db_end(rows, p->why);
-    return e || memory ? e : no_memory(p->why);
+    return e || memory ? e : failure_memory(p->why);
 }
 
 static fw_error count_stacks(struct preview *p, struct db_conn *conn)
@@ -100,7 +95,7 @@ static fw_error read_row(struct preview *p, struct db_conn *conn, int64_t stack,
         row->frames = (struct span){copy, memory ? frames.size : 0};
     }
     e = db_end(rows, p->why);
-    return e || memory ? e : no_memory(p->why);
+    return e || memory ? e : failure_memory(p->why);
 }
 
 /* The group that has the key, by way of merges; without one the key stands for a new group. */
@@ -300,7 +295,7 @@ fw_error groups_preview(struct collector *c, int64_t project, const struct group
 {
     struct preview p = {.c = c, .project = project, .rules = rules, .out = out, .why = why};
     if (stack_grouper_new(c, &p.grouper) != FW_OK)
-        return no_memory(why);
+        return failure_memory(why);
     fw_error e = examine(&p);
     stack_grouper_free(p.grouper);
     free(p.seen);

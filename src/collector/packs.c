@@ -29,7 +29,7 @@ fw_error packs_squeeze(struct span body, uint8_t **packed, size_t *size, struct 
     size_t bound = ZSTD_compressBound(body.size);
     *packed = malloc(bound ? bound : 1);
     if (!*packed)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     *size = ZSTD_compress(*packed, bound, body.data, body.size, LEVEL);
     if (ZSTD_isError(*size)) {
         free(*packed);
@@ -50,7 +50,7 @@ fw_error packs_unsqueeze(struct span packed, size_t limit, uint8_t **body, size_
         return failure_say(why, FW_ERR_CORRUPT, 0, "a stored body is none that was packed");
     *body = malloc(whole ? (size_t)whole : 1);
     if (!*body)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     *size = ZSTD_decompress(*body, (size_t)whole, packed.data, packed.size);
     if (!ZSTD_isError(*size) && *size == whole)
         return FW_OK;
@@ -87,7 +87,7 @@ fw_error packs_find(struct db_conn *conn, int64_t report, struct packs_place *pl
         place->size = bytes.size;
         if (place->packed)
             memcpy(place->packed, bytes.data, bytes.size);
-        found = place->packed ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        found = place->packed ? FW_OK : failure_memory(why);
     }
     e = db_end(rows, why);
     if (e) {
@@ -132,11 +132,6 @@ struct pack { /* one that is being written */
     char key[PACKS_KEY];
 };
 
-static fw_error no_memory(struct fw_failure *why)
-{
-    return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
-}
-
 /* The oldest bodies that wait, up to PACKS_BYTES. */
 static fw_error choose(struct pack *p, struct db_conn *conn, struct fw_failure *why)
 {
@@ -165,7 +160,7 @@ static fw_error choose(struct pack *p, struct db_conn *conn, struct fw_failure *
             p->oldest_ms = (uint64_t)db_get_int(rows, 4);
     }
     e = db_end(rows, why);
-    return ok ? e : no_memory(why);
+    return ok ? e : failure_memory(why);
 }
 
 static fw_error lease(struct pack *p, struct db_conn *conn, struct fw_failure *why)
@@ -190,7 +185,7 @@ static fw_error read_bodies(struct pack *p, struct db_conn *conn, struct fw_fail
     fw_error e = FW_OK;
     p->bytes = malloc(p->size ? p->size : 1);
     if (!p->bytes)
-        return no_memory(why);
+        return failure_memory(why);
     for (size_t i = 0; i < p->count && !e; i++) {
         struct db_rows *rows;
         bool right = false;
@@ -413,7 +408,7 @@ static fw_error sweep(struct collector *c, const struct job *job, struct fw_fail
     fw_error e = drop_empty(c, s.now_ms, why);
     e = e ? e : blobs_list(c->blobs, "packs/", note_old, &s, why);
     if (!e && s.failed)
-        e = no_memory(why);
+        e = failure_memory(why);
     for (size_t i = 0; i < s.count && !e; i++) {
         bool named = true;
         if (!jobs_progress(c, job, i, s.count))

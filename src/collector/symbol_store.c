@@ -96,7 +96,7 @@ static fw_error mark_images(struct db_conn *conn, const uint8_t *id, size_t id_s
             (*list)[(*count)++] = db_get_int(rows, 0);
     }
     error = db_end(rows, why);
-    return room ? error : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return room ? error : failure_memory(why);
 }
 
 fw_error symbol_store_choose(struct db_conn *conn, const uint8_t *id, size_t id_size,

@@ -405,7 +405,7 @@ static fw_error note_used(struct collector *c, const struct job *job, struct fw_
     size_t count;
     struct key *keys = take_used(c->symbols, &count);
     struct db_conn *conn = NULL;
-    fw_error error = keys ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "no memory");
+    fw_error error = keys ? FW_OK : failure_memory(why);
     (void)job;
     if (error == FW_OK && count)
         error = db_take(c->db, DB_WRITE, &conn, why);

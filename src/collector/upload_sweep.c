@@ -144,7 +144,7 @@ static fw_error sweep_blobs(struct collector *c, const struct job *job, const ch
     struct keys k = {.before_ms = collector_now_ms() - DAY_MS};
     fw_error error = blobs_list(c->blobs, prefix, take_key, &k, why);
     if (error == FW_OK && k.full)
-        error = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        error = failure_memory(why);
     for (size_t i = 0; i < k.count; i++) {
         if (error == FW_OK)
             error = sweep_key(c, k.list[i], why);
