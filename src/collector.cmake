@@ -30,6 +30,7 @@ set(FW_COLLECTOR
   collector/blobs_cache.c
   collector/blobs_files.c
   collector/blobs_s3.c
+  collector/blobs_sweep.c
   collector/brought_names.c
   collector/calls_table.c
   collector/clock.c

@@ -247,15 +247,13 @@ fw_error access_make_admin(struct collector *c, char secret[ACCESS_SECRET_SIZE],
 
 static fw_error has_admin(struct db_conn *conn, bool *has, struct fw_failure *why)
 {
-    struct db_rows *rows = NULL;
-    fw_error error = db_query(conn, &rows, why,
-                              "SELECT 1 FROM access_key WHERE kind = $1 AND (scopes & $2) <> 0"
-                              " AND revoked_ms IS NULL LIMIT 1",
-                              DB_VALUES(db_int(ACCESS_TOKEN), db_int(ACCESS_ADMIN)));
-    if (error)
-        return error;
-    *has = db_next(rows);
-    return db_end(rows, why);
+    int64_t one;
+    fw_error error = db_query_int(conn, &one, why,
+                                  "SELECT 1 FROM access_key WHERE kind = $1 AND (scopes & $2) <> 0"
+                                  " AND revoked_ms IS NULL LIMIT 1",
+                                  DB_VALUES(db_int(ACCESS_TOKEN), db_int(ACCESS_ADMIN)));
+    *has = one != 0;
+    return error;
 }
 
 static fw_error first_rows(struct collector *c, char first[ACCESS_SECRET_SIZE],

@@ -86,8 +86,7 @@ void api_hex(struct report_bytes *out, const char *key, struct span bytes)
 {
     key_of(out, key);
     out_text(out, "\"");
-    for (size_t i = 0; i < bytes.size; i++)
-        out_format(out, "%02x", bytes.data[i]);
+    out_hex(out, bytes.data, bytes.size);
     out_text(out, "\"");
 }
 

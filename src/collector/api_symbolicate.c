@@ -200,8 +200,7 @@ static void out_missing(struct report_bytes *out, const struct report *report,
         if (symbols_report_has(names, i) || !symbols_report_unnamed(names, i))
             continue;
         out_format(out, "%s{\"debug_id\":\"", any ? "," : "");
-        for (uint32_t k = 0; k < image->id_size; k++)
-            out_format(out, "%02x", image->id[k]);
+        out_hex(out, image->id, image->id_size);
         out_text(out, "\",\"name\":");
         out_json(out, image->name);
         out_text(out, "}");

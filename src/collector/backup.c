@@ -2,6 +2,7 @@
 #include "collector/backup.h"
 #include "base/array.h"
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/blobs.h"
 #include "collector/db.h"
 #include "collector/files.h"
@@ -170,18 +171,17 @@ static fw_error copy_bytes(struct backup *b, int fd, uint64_t size, EVP_MD_CTX *
     return FW_OK;
 }
 
-static fw_error list_file(struct backup *b, const char *path, uint64_t size, EVP_MD_CTX *sha256,
+fw_error backup_list_file(json_t *files, const char *path, uint64_t size, EVP_MD_CTX *sha256,
                           struct fw_failure *why)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned digest_size = 0;
     char hex[BACKUP_HEX] = "";
     bool fine = EVP_DigestFinal_ex(sha256, digest, &digest_size) == 1;
-    for (unsigned i = 0; fine && i < digest_size && i < 32; i++)
-        snprintf(hex + (size_t)2 * i, 3, "%02x", digest[i]);
-    fine = fine && json_array_append_new(b->files,
-                                         json_pack("[s, I, s]", path, (json_int_t)size, hex)) == 0;
-    b->bytes += size;
+    if (fine && digest_size < sizeof hex / 2)
+        hex_text(hex, digest, digest_size);
+    fine = fine &&
+           json_array_append_new(files, json_pack("[s, I, s]", path, (json_int_t)size, hex)) == 0;
     return fine ? FW_OK : failure_memory(why);
 }
 
@@ -196,7 +196,8 @@ static fw_error put_file(struct backup *b, const char *path, int fd, struct fw_f
         e = files_say(why, errno, "cannot look at %.120s", path);
     e = e ? e : put_head(b, path, (uint64_t)info.st_size, why);
     e = e ? e : copy_bytes(b, fd, (uint64_t)info.st_size, sha256, path, why);
-    e = e ? e : list_file(b, path, (uint64_t)info.st_size, sha256, why);
+    e = e ? e : backup_list_file(b->files, path, (uint64_t)info.st_size, sha256, why);
+    b->bytes += (uint64_t)info.st_size;
     EVP_MD_CTX_free(sha256);
     close(fd);
     return e;

@@ -303,10 +303,8 @@ static fw_error get(struct blobs *blobs, const char *key, uint64_t offset, uint6
 }
 
 /* Walks the folder that the prefix ends in. */
-static fw_error list(struct blobs *blobs, const char *prefix,
-                     bool (*each)(void *context, const char *key, uint64_t size,
-                                  uint64_t changed_ms),
-                     void *context, struct fw_failure *why)
+static fw_error list(struct blobs *blobs, const char *prefix, blobs_each each, void *context,
+                     struct fw_failure *why)
 {
     struct files *f = mine(blobs);
     char path[PATH_MAX];

@@ -325,9 +325,7 @@ static fw_error file(struct blobs *blobs, const char *key, int *fd, struct fw_fa
 
 /* One page: asks for it, and hands its objects on. */
 static fw_error list_page(struct s3_blobs *b, const char *wanted, struct s3_page *page, bool *more,
-                          bool (*each)(void *context, const char *key, uint64_t size,
-                                       uint64_t changed_ms),
-                          void *context, struct fw_failure *why)
+                          blobs_each each, void *context, struct fw_failure *why)
 {
     char query[8192] = "";
     if ((page->token[0] && !s3_query_add(query, sizeof query, "continuation-token", page->token)) ||
@@ -356,10 +354,8 @@ static fw_error list_page(struct s3_blobs *b, const char *wanted, struct s3_page
     return error;
 }
 
-static fw_error list(struct blobs *blobs, const char *prefix,
-                     bool (*each)(void *context, const char *key, uint64_t size,
-                                  uint64_t changed_ms),
-                     void *context, struct fw_failure *why)
+static fw_error list(struct blobs *blobs, const char *prefix, blobs_each each, void *context,
+                     struct fw_failure *why)
 {
     struct s3_blobs *b = mine(blobs);
     char wanted[BLOBS_KEY_MAX + 320];

@@ -14,6 +14,7 @@
  *     {"end": {...}} or {"error": {"code": n, "message": ...}}
  */
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/clock.h"
 #include "collector/lockdown.h"
 #include "collector/unpack.h"
@@ -79,9 +80,8 @@ static void progress(void *context, const char *phase, uint64_t done, uint64_t t
 static void tell_slice(struct run *run, const struct debug_slice *slice, unsigned map,
                        uint64_t map_size, const char *message)
 {
-    char id[2 * sizeof slice->id + 1] = "";
-    for (size_t i = 0; i < slice->id_size; i++)
-        snprintf(id + 2 * i, 3, "%02x", slice->id[i]);
+    char id[2 * sizeof slice->id + 1];
+    hex_text(id, slice->id, slice->id_size);
     json_t *features = json_array();
     for (size_t i = 0; debug_file_feature_names[i]; i++)
         if (slice->features & 1u << i)

@@ -450,3 +450,16 @@ struct span db_get_bytes(const struct db_rows *rows, int column)
 {
     return rows->conn->db->driver->get_bytes(rows->conn, column, false);
 }
+
+fw_error db_query_int(struct db_conn *conn, int64_t *value, struct fw_failure *why, const char *sql,
+                      const struct db_value *values, size_t count)
+{
+    struct db_rows *rows;
+    *value = 0;
+    fw_error error = db_query(conn, &rows, why, sql, values, count);
+    if (error)
+        return error;
+    if (db_next(rows))
+        *value = db_get_int(rows, 0);
+    return db_end(rows, why);
+}

@@ -128,6 +128,10 @@ int64_t db_get_int(const struct db_rows *rows, int column);       /* NULL: 0 */
 const char *db_get_text(const struct db_rows *rows, int column);  /* until db_next; NULL: NULL */
 struct span db_get_bytes(const struct db_rows *rows, int column); /* until db_next */
 
+/* The first value of a statement's first row, a whole number; 0: NULL, or there is no row. */
+fw_error db_query_int(struct db_conn *conn, int64_t *value, struct fw_failure *why, const char *sql,
+                      const struct db_value *values, size_t count);
+
 /* Overwrites what was deleted until now, in the database's files and its journal. SQLite alone:
  * PostgreSQL has its own times for that (docs/operations.md). FW_ERR_TIMEOUT: somebody still reads
  * what it was before. */

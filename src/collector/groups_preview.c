@@ -61,15 +61,13 @@ static fw_error rank(struct preview *p, struct db_conn *conn)
 
 static fw_error count_stacks(struct preview *p, struct db_conn *conn)
 {
-    struct db_rows *rows;
-    fw_error e = db_query(conn, &rows, p->why,
-                          "SELECT COUNT(*) FROM stack WHERE project = $1 AND group_id IS NOT NULL",
-                          DB_VALUES(db_int(p->project)));
-    if (e)
-        return e;
-    if (db_next(rows))
-        p->out->stacks_of = (uint64_t)db_get_int(rows, 0);
-    return db_end(rows, p->why);
+    int64_t count;
+    fw_error e =
+        db_query_int(conn, &count, p->why,
+                     "SELECT COUNT(*) FROM stack WHERE project = $1 AND group_id IS NOT NULL",
+                     DB_VALUES(db_int(p->project)));
+    p->out->stacks_of = (uint64_t)count;
+    return e;
 }
 
 /* --- Keys ---------------------------------------------------------------------------------------

@@ -71,19 +71,13 @@ static int by_id(const void *a, const void *b)
 static fw_error insert_body(struct db_conn *conn, const struct batch_row *row, int64_t now_ms,
                             struct fw_failure *why)
 {
-    struct db_rows *rows;
-    int64_t seq = 0;
-    fw_error e = db_query(conn, &rows, why,
-                          "INSERT INTO inbox (project, report_id, received_ms, size, packed)"
-                          " VALUES ($1, $2, $3, $4, $5) RETURNING seq",
-                          DB_VALUES(db_int(row->item->project), db_bytes(row->item->id, 16),
-                                    db_int(now_ms), db_int((int64_t)row->item->body.size),
-                                    db_int((int64_t)row->packed.size)));
-    if (e)
-        return e;
-    if (db_next(rows))
-        seq = db_get_int(rows, 0);
-    e = db_end(rows, why);
+    int64_t seq;
+    fw_error e = db_query_int(conn, &seq, why,
+                              "INSERT INTO inbox (project, report_id, received_ms, size, packed)"
+                              " VALUES ($1, $2, $3, $4, $5) RETURNING seq",
+                              DB_VALUES(db_int(row->item->project), db_bytes(row->item->id, 16),
+                                        db_int(now_ms), db_int((int64_t)row->item->body.size),
+                                        db_int((int64_t)row->packed.size)));
     return e ? e
              : db_run(conn, why, "INSERT INTO inbox_body (seq, body) VALUES ($1, $2)",
                       DB_VALUES(db_int(seq), db_bytes(row->packed.data, row->packed.size)));

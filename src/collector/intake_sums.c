@@ -303,19 +303,13 @@ static fw_error write_session(struct writing *w, const struct intake_sum *sum)
 
 static fw_error write_install(struct writing *w, const struct intake_sum *sum)
 {
-    struct db_rows *rows;
-    int64_t reports = 0;
-    fw_error e = db_query(
-        w->conn, &rows, w->why,
+    int64_t reports;
+    fw_error e = db_query_int(
+        w->conn, &reports, w->why,
         "INSERT INTO group_install (group_id, install, reports)"
         " VALUES ($1, $2, $3) ON CONFLICT (group_id, install) DO UPDATE"
         " SET reports = group_install.reports + $3 RETURNING reports",
         DB_VALUES(db_int(sum->key[0]), db_bytes(sum->id, sizeof sum->id), db_int(sum->value[0])));
-    if (e)
-        return e;
-    if (db_next(rows))
-        reports = db_get_int(rows, 0);
-    e = db_end(rows, w->why);
     if (e || reports != sum->value[0])
         return e;
     struct intake_sum more = {HANG_GROUP, .key = {sum->key[0]}};

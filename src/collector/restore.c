@@ -66,21 +66,6 @@ static fw_error copy(struct restore *r, int fd, EVP_MD_CTX *sha256, uint64_t *si
     }
 }
 
-static fw_error note_file(struct restore *r, const char *path, uint64_t size, EVP_MD_CTX *sha256,
-                          struct fw_failure *why)
-{
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned digest_size = 0;
-    char hex[BACKUP_HEX] = "";
-    bool fine = EVP_DigestFinal_ex(sha256, digest, &digest_size) == 1;
-    for (unsigned i = 0; fine && i < digest_size && i < 32; i++)
-        snprintf(hex + (size_t)2 * i, 3, "%02x", digest[i]);
-    r->bytes += size;
-    fine = fine && json_array_append_new(r->files,
-                                         json_pack("[s, I, s]", path, (json_int_t)size, hex)) == 0;
-    return fine ? FW_OK : failure_memory(why);
-}
-
 /* The next file of the tar into `to`. */
 static fw_error take_file(struct restore *r, const char *path, const char *to,
                           struct fw_failure *why)
@@ -94,7 +79,8 @@ static fw_error take_file(struct restore *r, const char *path, const char *to,
     if (!e && (!sha256 || EVP_DigestInit_ex(sha256, EVP_sha256(), NULL) != 1))
         e = failure_memory(why);
     e = e ? e : copy(r, fd, sha256, &size, why);
-    e = e ? e : note_file(r, path, size, sha256, why);
+    e = e ? e : backup_list_file(r->files, path, size, sha256, why);
+    r->bytes += size;
     if (!e && fsync(fd) != 0)
         e = files_say(why, errno, "cannot write %.120s", to);
     EVP_MD_CTX_free(sha256);

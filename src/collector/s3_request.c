@@ -1,6 +1,7 @@
 #include "collector/s3_request.h"
 
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/clock.h"
 #include "collector/files.h"
 #include "collector/s3_inner.h"
@@ -17,6 +18,7 @@ enum {
     ATTEMPTS = 5,
     PAUSE_MS = 100, /* before the second attempt; doubled */
     HASH_PIECE = 256 << 10,
+    HASH_LINE = 32 + 2 * EVP_MAX_MD_SIZE,
 };
 
 bool s3_query_add(char *query, size_t size, const char *name, const char *value)
@@ -56,7 +58,7 @@ ssize_t s3_body_read(const struct s3_request *r, uint64_t at, void *to, size_t s
 
 /* The body's SHA-256 as a header: it is signed, so the server refuses what was changed on the way.
  */
-static fw_error hash_header(const struct s3_request *r, char *line, size_t size,
+static fw_error hash_header(const struct s3_request *r, char line[HASH_LINE],
                             struct fw_failure *why)
 {
     uint8_t digest[EVP_MAX_MD_SIZE], *piece = malloc(HASH_PIECE);
@@ -78,9 +80,8 @@ static fw_error hash_header(const struct s3_request *r, char *line, size_t size,
         error = failure_memory(why);
     EVP_MD_CTX_free(hash);
     free(piece);
-    int used = snprintf(line, size, "x-amz-content-sha256: ");
-    for (unsigned i = 0; !error && i < length; i++)
-        used += snprintf(line + used, size - (size_t)used, "%02x", digest[i]);
+    int used = snprintf(line, HASH_LINE, "x-amz-content-sha256: ");
+    hex_text(line + used, digest, error ? 0 : length);
     return error;
 }
 
@@ -144,7 +145,7 @@ fw_error s3_send(struct s3 *s3, const struct s3_request *request, struct s3_answ
                  struct fw_failure *why)
 {
     *answer = (struct s3_answer){.length = UINT64_MAX};
-    char *url = NULL, hash[96];
+    char *url = NULL, hash[HASH_LINE];
     const char *query = request->query;
     int made = request->key
                    ? asprintf(&url, "%s/%s%s%s", s3->base, request->key, query ? "?" : "",
@@ -152,7 +153,7 @@ fw_error s3_send(struct s3 *s3, const struct s3_request *request, struct s3_answ
                    : asprintf(&url, "%s%s%s", s3->bucket, query ? "?" : "", query ? query : "");
     if (made < 0)
         return failure_memory(why);
-    fw_error error = hash_header(request, hash, sizeof hash, why);
+    fw_error error = hash_header(request, hash, why);
     struct curl_slist *headers = error ? NULL : curl_slist_append(NULL, hash);
     struct curl_slist *more =
         headers && s3->token ? curl_slist_append(headers, s3->token) : headers;

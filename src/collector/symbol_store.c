@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/collector.h"
 #include "collector/jobs.h"
 #include "collector/stack_group.h"
@@ -12,9 +13,8 @@
 
 void symbol_id_hex(const uint8_t *id, size_t size, char *hex, size_t hex_size)
 {
-    hex[0] = 0;
-    for (size_t i = 0; i < size && 2 * i + 2 < hex_size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    size_t room = (hex_size - 1) / 2;
+    hex_text(hex, id, size < room ? size : room);
 }
 
 static void copy(char *to, size_t size, const char *from)

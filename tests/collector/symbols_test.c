@@ -414,10 +414,11 @@ static void test_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stacks),       cmocka_unit_test(test_parted),
-        cmocka_unit_test(test_late),         cmocka_unit_test(test_other_server),
-        cmocka_unit_test(test_replaced),     cmocka_unit_test(test_breakpad_id),
-        cmocka_unit_test(test_only_damaged), cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_places),       cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_parted),       cmocka_unit_test(test_late),
+        cmocka_unit_test(test_other_server), cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_breakpad_id),  cmocka_unit_test(test_only_damaged),
+        cmocka_unit_test(test_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
