@@ -19,7 +19,7 @@ enum {
     V5_BYTES = 4 << 20,
     REPORT_BYTES =
         8 << 20, /* four bytes may be a frame, which takes two hundred while it is named */
-    HEAVY_BYTES = 256 << 10,
+    LARGE_BYTES = 256 << 10,
     BY_NAME_MOST = 64 /* images of one report that are looked for by name */
 };
 
@@ -262,8 +262,8 @@ static void do_symbolicate(struct http_request *r)
 static void in_turn(struct http_request *r, void (*handle)(struct http_request *r))
 {
     struct symbols *symbols = r->collector->symbols;
-    bool heavy = r->body.size > HEAVY_BYTES;
-    if (heavy && !symbols_heavy_begin(symbols)) {
+    bool large = r->body.size > LARGE_BYTES;
+    if (large && !symbols_alone_begin(symbols)) {
         http_set_header(r, "Retry-After", "5");
         http_reply_error(r, 503,
                          "another large request is being worked on; try again in some "
@@ -271,8 +271,8 @@ static void in_turn(struct http_request *r, void (*handle)(struct http_request *
         return;
     }
     handle(r);
-    if (heavy)
-        symbols_heavy_end(symbols);
+    if (large)
+        symbols_alone_end(symbols);
 }
 
 static void post_v5(struct http_request *r)

@@ -13,8 +13,8 @@
 #include "collector/stack_code.h"
 #include "collector/symbols.h"
 
-/* Row `number` (innermost function: 0) of a frame, whose image is a row. The first report's stay.
- */
+/* Row `number` (innermost function: 0) of a frame, whose image is a row; in the caller's
+ * transaction. The first report's stay. */
 fw_error brought_names_add(struct db_conn *conn, int64_t project, const struct stack_frame *frame,
                            uint32_t number, const struct report_name *name, struct fw_failure *why);
 /* Those of a frame; `found` is as of symbols_stack, in the arena. */

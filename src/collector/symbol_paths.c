@@ -9,7 +9,7 @@
 #include "base/failure.h"
 #include "collector/blobs.h"
 #include "collector/http.h"
-#include "collector/symbol_files.h"
+#include "collector/symbol_originals.h"
 #include "collector/symbols.h"
 #include "object/object.h"
 
@@ -49,7 +49,7 @@ static void set_file_name(struct http_request *r, const char *name)
 }
 
 /* As debuginfod's. What a token was needed for is for no cache that others share. */
-static void set_headers(struct http_request *r, const struct symbol_file *file, uint64_t size)
+static void set_headers(struct http_request *r, const struct symbol_original *file, uint64_t size)
 {
     char value[64];
     struct tm at;
@@ -65,11 +65,12 @@ static void set_headers(struct http_request *r, const struct symbol_file *file, 
 /* ---- files ---- */
 
 static fw_error open_file(struct http_request *r, const struct symbol_wish *wish,
-                          struct symbol_file *file, int *fd, uint64_t *size, struct fw_failure *why)
+                          struct symbol_original *file, int *fd, uint64_t *size,
+                          struct fw_failure *why)
 {
     struct collector *c = r->collector;
     struct stat status;
-    fw_error error = symbol_file_find(c, wish->id, wish->id_size, wish->wanted, file, why);
+    fw_error error = symbol_original_find(c, wish->id, wish->id_size, wish->wanted, file, why);
     if (error == FW_OK)
         error = blobs_file(c->blobs, file->blob, fd, why);
     if (error != FW_OK)
@@ -79,13 +80,13 @@ static fw_error open_file(struct http_request *r, const struct symbol_wish *wish
         return failure_say(why, FW_ERR_SYSTEM, 0, "%s cannot be read", file->blob);
     }
     *size = (uint64_t)status.st_size;
-    symbol_file_used(c, wish->id, wish->id_size, file);
+    symbol_original_used(c, wish->id, wish->id_size, file);
     return FW_OK;
 }
 
 static void reply_file(struct http_request *r, const struct symbol_wish *wish)
 {
-    struct symbol_file file;
+    struct symbol_original file;
     struct fw_failure why = {0};
     int fd;
     uint64_t size;
@@ -111,14 +112,14 @@ static void reply_breakpad(struct http_request *r, const struct symbol_wish *wis
         reply_not_found(r);
         return;
     }
-    if (!symbols_heavy_begin(symbols)) {
+    if (!symbols_alone_begin(symbols)) {
         symbols_drop(image);
         http_set_header(r, "Retry-After", "5");
         http_reply_error(r, 503, "another large answer is being made; try again in some seconds");
         return;
     }
     fw_error error = symbols_breakpad(image, &text, &size, &why);
-    symbols_heavy_end(symbols);
+    symbols_alone_end(symbols);
     symbols_drop(image);
     if (error != FW_OK)
         http_reply_failure(r, &why);
@@ -203,7 +204,7 @@ static void get_section(struct http_request *r)
     if (!id_of(r, &wish))
         return;
     for (size_t i = 0; i < 2; i++) {
-        struct symbol_file file;
+        struct symbol_original file;
         struct fw_failure why = {0};
         int fd;
         uint64_t all, offset, size;
