@@ -52,14 +52,11 @@ static bool add_row(void *context, const struct symmap_row *row)
 
 static double lookup_ns(const struct symbols_image *image, const uint64_t *at, size_t count)
 {
-    struct symbols_names names;
+    struct report_name names[64];
     struct arena arena = {0};
     uint64_t start = bench_now();
     for (size_t i = 0; i < count; i++) {
-        uint64_t in_map;
-        if (symbols_image_offset(image, at[i], REPORT_FROM_LOAD, REPORT_EXACT, &in_map) &&
-            symbols_image_names(image, in_map, 0, &arena, &names) != FW_OK)
-            abort();
+        symbols_names(image, at[i], REPORT_FROM_LOAD, REPORT_EXACT, &arena, names, 64);
         if (i % 64 == 63)
             arena_reset(&arena);
     }

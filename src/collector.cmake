@@ -116,7 +116,7 @@ set(FW_COLLECTOR
   collector/server.c
   collector/stack_code.c
   collector/stack_group.c
-  collector/symbol_originals.c
+  collector/symbol_files.c
   collector/symbol_layout.c
   collector/symbol_paths.c
   collector/symbol_store.c

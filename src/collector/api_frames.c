@@ -267,8 +267,7 @@ static void write_frame(struct report_bytes *out, const struct api_place *place,
     api_shut(out, '}');
 }
 
-/* The array `key` of FRAMEs of a whole stack. */
-static void write_stack(struct api_frames *f, const char *key, struct span code)
+void api_stack_write(struct api_frames *f, const char *key, struct span code)
 {
     struct api_place *places[API_STACK_MAX];
     size_t count = api_frames_read(f, code, places);
@@ -298,5 +297,5 @@ void api_stack_of(struct api_frames *f, const char *key, int64_t stack)
             api_no_memory(f->v);
     }
     api_done(v, rows);
-    write_stack(f, key, code);
+    api_stack_write(f, key, code);
 }

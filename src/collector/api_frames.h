@@ -39,7 +39,9 @@ const char *api_frames_keep(struct api_frames *frames, const char *text);
 /* "0x1f40" */
 void api_frame_offset(char text[24], uint64_t offset);
 
-/* The array `key` of FRAMEs of the stack with this row; an empty array when it is gone. */
+/* The array `key` of FRAMEs of a whole stack. */
+void api_stack_write(struct api_frames *frames, const char *key, struct span code);
+/* The same of the stack with this row; an empty array when it is gone. */
 void api_stack_of(struct api_frames *frames, const char *key, int64_t stack);
 
 struct api_frame { /* what a FRAME says, wherever it comes from */

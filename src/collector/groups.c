@@ -6,16 +6,6 @@
 #include "collector/versions.h"
 #include "report/fwr.h"
 
-/* Statements whose values are the range. */
-static fw_error run_each(struct db_conn *conn, const char *const *statements, size_t count,
-                         const int64_t range[2], struct fw_failure *why)
-{
-    fw_error e = FW_OK;
-    for (size_t i = 0; i < count && !e; i++)
-        e = db_run(conn, why, statements[i], DB_VALUES(db_int(range[0]), db_int(range[1])));
-    return e;
-}
-
 #define MOVING "SELECT id FROM hang_group WHERE moving <> 0 AND id BETWEEN $1 AND $2"
 
 static fw_error next_range(struct db_conn *conn, size_t limit, int64_t range[2], size_t *count,
@@ -55,7 +45,10 @@ static fw_error sum(struct db_conn *conn, const int64_t range[2], struct fw_fail
         " installs = (SELECT COUNT(*) FROM group_install i WHERE i.group_id = hang_group.id)"
         " WHERE id IN (" MOVING ")",
     };
-    return run_each(conn, statements, sizeof statements / sizeof *statements, range, why);
+    fw_error e = FW_OK;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements && !e; i++)
+        e = db_run(conn, why, statements[i], DB_VALUES(db_int(range[0]), db_int(range[1])));
+    return e;
 }
 
 static fw_error sum_days(struct db_conn *conn, const int64_t range[2], struct fw_failure *why)
@@ -143,7 +136,10 @@ static fw_error tidy(struct db_conn *conn, const int64_t range[2], struct fw_fai
         " AND stack.group_id = hang_group.id)",
         "UPDATE hang_group SET moving = 0 WHERE id IN (" MOVING ")",
     };
-    return run_each(conn, statements, sizeof statements / sizeof *statements, range, why);
+    fw_error e = FW_OK;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements && !e; i++)
+        e = db_run(conn, why, statements[i], DB_VALUES(db_int(range[0]), db_int(range[1])));
+    return e;
 }
 
 static fw_error settle_range(struct db_conn *conn, const int64_t range[2], struct fw_failure *why)
@@ -159,6 +155,11 @@ static fw_error settle(struct db_conn *conn, size_t limit, size_t *count, struct
     int64_t range[2] = {0, 0};
     fw_error e = next_range(conn, limit, range, count, why);
     return e || !*count ? e : settle_range(conn, range, why);
+}
+
+fw_error groups_settle(struct db_conn *conn, size_t *count, struct fw_failure *why)
+{
+    return settle(conn, GROUPS_SETTLE_BATCH, count, why);
 }
 
 fw_error groups_settle_one(struct db_conn *conn, int64_t group, struct fw_failure *why)

@@ -2,7 +2,7 @@
  * Groups in the database: their sums, giving stacks their keys anew, and what people do to groups.
  *
  * Stacks move in short transactions, so that reports are taken in meanwhile; a group whose sums are
- * not right for that long has a bit of `moving`. groups_settle_* makes them right from `report` and
+ * not right for that long has a bit of `moving`. groups_settle makes them right from `report` and
  * removes groups that nothing is left of. A job that is killed in between leaves the bits, and who
  * takes it over settles them.
  */
@@ -25,11 +25,13 @@ enum group_moving {                   /* bits of hang_group.moving */
 
 enum { GROUPS_BATCH = 500, GROUPS_SETTLE_BATCH = 1000 };
 
-/* This group, if its `moving` <> 0, in the caller's transaction, which called stack_group_changed.
- */
+/* Up to GROUPS_SETTLE_BATCH groups of `moving` <> 0, in the caller's transaction, which called
+ * stack_group_changed. `count`: how many there were. */
+fw_error groups_settle(struct db_conn *conn, size_t *count, struct fw_failure *why);
+/* This one, if it is of them. */
 fw_error groups_settle_one(struct db_conn *conn, int64_t group, struct fw_failure *why);
-/* All groups of `moving` <> 0, up to GROUPS_SETTLE_BATCH in a transaction of their own. `ours` (may
- * be NULL) is asked in between; false: FW_ERR_TIMEOUT. */
+/* All of them, each batch in a transaction of its own. `ours` (may be NULL) is asked in between;
+ * false: FW_ERR_TIMEOUT. */
 fw_error groups_settle_all(struct collector *c, bool (*ours)(void *context), void *context,
                            struct fw_failure *why);
 

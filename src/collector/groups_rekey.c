@@ -52,6 +52,11 @@ struct batch {
     uint64_t moved;
 };
 
+static fw_error no_memory(struct fw_failure *why)
+{
+    return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+}
+
 /* The inner SELECT chooses: PostgreSQL might read all that follow before it takes the first ones.
  */
 #define STACKS(chosen)                                                                             \
@@ -103,7 +108,7 @@ static fw_error read_stacks(struct batch *b, const struct groups_rekey *r)
     }
     b->read = b->count;
     e = db_end(rows, b->why);
-    return e || memory ? e : failure_memory(b->why);
+    return e || memory ? e : no_memory(b->why);
 }
 
 /* --- The group of a key ------------------------------------------------------------------------
@@ -447,7 +452,7 @@ fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
 {
     struct batch *b = calloc(1, sizeof *b);
     if (!b)
-        return failure_memory(why);
+        return no_memory(why);
     b->c = c;
     b->grouper = grouper;
     b->why = why;

@@ -265,6 +265,11 @@ struct writing {
     struct fw_failure *why;
 };
 
+static fw_error no_memory(struct fw_failure *why)
+{
+    return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+}
+
 /*
  * A session counts once, and as long as the longest that any of its reports knows. The row is made
  * with -1 first, so that one statement tells (and holds) what it was before.
@@ -295,7 +300,7 @@ static fw_error write_session(struct writing *w, const struct intake_sum *sum)
     more.value[PROJECT_SESSIONS] = before < 0;
     more.value[PROJECT_OBSERVED] = observed - (before < 0 ? 0 : before);
     if (!put(w->s, more))
-        return failure_memory(w->why);
+        return no_memory(w->why);
     return db_run(w->conn, w->why,
                   "UPDATE session SET observed_ns = $3 WHERE project = $1 AND session = $2",
                   DB_VALUES(project, id, db_int(observed)));
@@ -303,19 +308,25 @@ static fw_error write_session(struct writing *w, const struct intake_sum *sum)
 
 static fw_error write_install(struct writing *w, const struct intake_sum *sum)
 {
-    int64_t reports;
-    fw_error e = db_query_int(
-        w->conn, &reports, w->why,
+    struct db_rows *rows;
+    int64_t reports = 0;
+    fw_error e = db_query(
+        w->conn, &rows, w->why,
         "INSERT INTO group_install (group_id, install, reports)"
         " VALUES ($1, $2, $3) ON CONFLICT (group_id, install) DO UPDATE"
         " SET reports = group_install.reports + $3 RETURNING reports",
         DB_VALUES(db_int(sum->key[0]), db_bytes(sum->id, sizeof sum->id), db_int(sum->value[0])));
+    if (e)
+        return e;
+    if (db_next(rows))
+        reports = db_get_int(rows, 0);
+    e = db_end(rows, w->why);
     if (e || reports != sum->value[0])
         return e;
     struct intake_sum more = {HANG_GROUP, .key = {sum->key[0]}};
     more.value[GROUP_INSTALLS] = 1; /* the other values are those that change nothing */
     more.value[GROUP_FIRST_MS] = more.value[GROUP_FIRST_VERSION] = INT64_MAX;
-    return put(w->s, more) ? FW_OK : failure_memory(w->why);
+    return put(w->s, more) ? FW_OK : no_memory(w->why);
 }
 
 static fw_error reopen(struct writing *w, int64_t group, int64_t resolved)

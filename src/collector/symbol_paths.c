@@ -9,7 +9,7 @@
 #include "base/failure.h"
 #include "collector/blobs.h"
 #include "collector/http.h"
-#include "collector/symbol_originals.h"
+#include "collector/symbol_files.h"
 #include "collector/symbols.h"
 #include "object/object.h"
 
@@ -49,7 +49,7 @@ static void set_file_name(struct http_request *r, const char *name)
 }
 
 /* As debuginfod's. What a token was needed for is for no cache that others share. */
-static void set_headers(struct http_request *r, const struct symbol_original *file, uint64_t size)
+static void set_headers(struct http_request *r, const struct symbol_file *file, uint64_t size)
 {
     char value[64];
     struct tm at;
@@ -65,12 +65,11 @@ static void set_headers(struct http_request *r, const struct symbol_original *fi
 /* ---- files ---- */
 
 static fw_error open_file(struct http_request *r, const struct symbol_wish *wish,
-                          struct symbol_original *file, int *fd, uint64_t *size,
-                          struct fw_failure *why)
+                          struct symbol_file *file, int *fd, uint64_t *size, struct fw_failure *why)
 {
     struct collector *c = r->collector;
     struct stat status;
-    fw_error error = symbol_original_find(c, wish->id, wish->id_size, wish->wanted, file, why);
+    fw_error error = symbol_file_find(c, wish->id, wish->id_size, wish->wanted, file, why);
     if (error == FW_OK)
         error = blobs_file(c->blobs, file->blob, fd, why);
     if (error != FW_OK)
@@ -80,13 +79,13 @@ static fw_error open_file(struct http_request *r, const struct symbol_wish *wish
         return failure_say(why, FW_ERR_SYSTEM, 0, "%s cannot be read", file->blob);
     }
     *size = (uint64_t)status.st_size;
-    symbol_original_used(c, wish->id, wish->id_size, file);
+    symbol_file_used(c, wish->id, wish->id_size, file);
     return FW_OK;
 }
 
 static void reply_file(struct http_request *r, const struct symbol_wish *wish)
 {
-    struct symbol_original file;
+    struct symbol_file file;
     struct fw_failure why = {0};
     int fd;
     uint64_t size;
@@ -204,7 +203,7 @@ static void get_section(struct http_request *r)
     if (!id_of(r, &wish))
         return;
     for (size_t i = 0; i < 2; i++) {
-        struct symbol_original file;
+        struct symbol_file file;
         struct fw_failure why = {0};
         int fd;
         uint64_t all, offset, size;

@@ -47,11 +47,19 @@ void symbols_alone_end(struct symbols *symbols);
 fw_error symbols_breakpad(const struct symbols_image *image, uint8_t **text, size_t *size,
                           struct fw_failure *why);
 
+/* The functions at an offset as a report has it (space and kind: enum report_space, enum
+ * report_frame_kind), innermost first, into names[capacity]; texts live as long as `arena`. How
+ * many were written; with more than `capacity` the last one is still the function that is really
+ * there. 0: the map knows nothing there. */
+size_t symbols_names(const struct symbols_image *image, uint64_t offset, unsigned space,
+                     unsigned kind, struct arena *arena, struct report_name *names,
+                     size_t capacity);
+
 /* A whole stack, innermost frame first, with the tail calls between its frames. */
 struct symbols_place {
     const struct symbols_image *image; /* NULL: unknown; such a place also parts two stacks */
-    uint64_t offset;                   /* as a report has it */
-    uint8_t space, kind;               /* enum report_space, enum report_frame_kind */
+    uint64_t offset;
+    uint8_t space, kind; /* as of symbols_names */
 };
 struct symbols_found {
     const struct report_name *names; /* innermost first */

@@ -311,3 +311,29 @@ fw_error symbols_image_function(const struct symbols_image *image, uint32_t func
     name->function = readable_name(image, from.name, arena);
     return name->function ? FW_OK : FW_ERR_MEMORY;
 }
+
+static const char *copy_text(struct arena *arena, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = arena_take(arena, size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+size_t symbols_names(const struct symbols_image *image, uint64_t offset, unsigned space,
+                     unsigned kind, struct arena *arena, struct report_name *names, size_t capacity)
+{
+    uint64_t at;
+    struct symbols_names found;
+    if (capacity == 0 || !symbols_image_offset(image, offset, space, kind, &at) ||
+        symbols_image_names(image, at, kind == REPORT_RETURN, arena, &found) != FW_OK)
+        return 0;
+    size_t count = found.count < capacity ? found.count : capacity;
+    for (size_t i = 0; i < count; i++) {
+        names[i] = found.names[i + 1 == count ? found.count - 1 : i];
+        if (names[i].function)
+            names[i].function = copy_text(arena, names[i].function);
+        if (names[i].file)
+            names[i].file = copy_text(arena, names[i].file);
+    }
+    return count;
+}

@@ -351,9 +351,10 @@ static struct db_conn *begun(void)
 
 static void done(struct db_conn *conn)
 {
+    size_t count;
+    FINE(groups_settle(conn, &count, &why));
     FINE(db_commit(conn, &why));
     db_give(db, conn);
-    FINE(groups_settle_all(&c, NULL, NULL, &why));
 }
 
 static int64_t group_of(int64_t stack)

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 static const char *const programs[] = {SYMBOL_PROGRAMS};
-enum { PROGRAMS = sizeof programs / sizeof *programs, THREADS = 4 };
+enum { PROGRAMS = sizeof programs / sizeof *programs, NAMES = 64, THREADS = 4 };
 
 static struct stored_file must_store(struct test_store *store, const char *path)
 {
@@ -87,16 +87,6 @@ static void same_name(const struct report_name *ours, const struct fw_symbol_fra
 
 /* ---- places ---- */
 
-static size_t names_at(const struct symbols_image *image, uint64_t offset, unsigned space,
-                       unsigned kind, struct arena *arena, const struct report_name **names)
-{
-    struct symbols_place place = {image, offset, (uint8_t)space, (uint8_t)kind};
-    struct symbols_found found;
-    assert_int_equal(symbols_stack(&place, 1, arena, &found), FW_OK);
-    *names = found.names;
-    return found.count;
-}
-
 static size_t compare_place(const struct symbols_image *image, struct fw_source *source,
                             uint64_t value, unsigned space, unsigned kind)
 {
@@ -105,10 +95,10 @@ static size_t compare_place(const struct symbols_image *image, struct fw_source 
     if (kind == REPORT_RETURN)
         address.space |= FW_ADDRESS_RETURN;
     struct fw_symbols *theirs;
-    const struct report_name *names;
+    struct report_name names[NAMES];
     struct arena arena = {0};
     assert_int_equal(fw_symbolicate(source, &address, 1, &theirs, NULL), FW_OK);
-    size_t count = names_at(image, value, space, kind, &arena, &names);
+    size_t count = symbols_names(image, value, space, kind, &arena, names, NAMES);
     assert_int_equal(count, theirs->items[0].frame_count);
     for (size_t i = 0; i < count; i++)
         same_name(&names[i], &theirs->items[0].frames[i]);
@@ -144,6 +134,35 @@ static void test_places(void **state)
         symbols_drop(image);
     }
     assert_true(inlined > 0);
+    test_store_close(&store);
+}
+
+/* With little room the outermost function stays: it is the one that is really there. */
+static void test_room(void **state)
+{
+    (void)state;
+    struct test_store store;
+    test_store_open(&store, 1 << 30);
+    struct stored_file file = must_store(&store, programs[PROGRAMS - 1]);
+    struct symbols_image *image = take(&store, &file);
+    uint64_t lo, hi, base;
+    size_t seen = 0;
+    code_of(programs[PROGRAMS - 1], &lo, &hi, &base);
+    for (uint64_t at = lo; at < hi; at++) {
+        struct report_name all[NAMES], one;
+        struct arena arena = {0};
+        size_t count = symbols_names(image, at, REPORT_LINKED, REPORT_EXACT, &arena, all, NAMES);
+        size_t few = symbols_names(image, at, REPORT_LINKED, REPORT_EXACT, &arena, &one, 1);
+        assert_int_equal(few, count > 0);
+        if (count > 1) {
+            same_text(one.function, all[count - 1].function);
+            seen++;
+        }
+        assert_int_equal(symbols_names(image, at, REPORT_LINKED, REPORT_EXACT, &arena, NULL, 0), 0);
+        arena_free(&arena);
+    }
+    assert_true(seen > 0);
+    symbols_drop(image);
     test_store_close(&store);
 }
 
@@ -307,12 +326,12 @@ static void test_replaced(void **state)
     symbols_changed(store.collector.symbols, file.id, file.id_size);
     struct symbols_image *second = take(&store, &file); /* whatever it is, it is no damaged one */
     uint64_t lo, hi, base;
-    const struct report_name *names;
+    struct report_name name;
     struct arena arena = {0};
     code_of(programs[0], &lo, &hi, &base);
     size_t named = 0;
     for (uint64_t at = lo; at < hi; at++)
-        named += names_at(first, at, REPORT_LINKED, REPORT_EXACT, &arena, &names) > 0;
+        named += symbols_names(first, at, REPORT_LINKED, REPORT_EXACT, &arena, &name, 1);
     assert_true(named > 0);
     arena_free(&arena);
     symbols_drop(second);
@@ -375,9 +394,9 @@ static void *ask_often(void *context)
         if (!image)
             continue;
         struct arena arena = {0};
-        const struct report_name *names;
+        struct report_name name;
         for (uint64_t at = crowd->lo[p]; at < crowd->hi[p]; at += 3)
-            crowd->named += names_at(image, at, REPORT_LINKED, REPORT_EXACT, &arena, &names) > 0;
+            crowd->named += symbols_names(image, at, REPORT_LINKED, REPORT_EXACT, &arena, &name, 1);
         arena_free(&arena);
         symbols_drop(image);
         if (round % 8 == 7)
@@ -414,11 +433,11 @@ static void test_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),       cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_parted),       cmocka_unit_test(test_late),
-        cmocka_unit_test(test_other_server), cmocka_unit_test(test_replaced),
-        cmocka_unit_test(test_breakpad_id),  cmocka_unit_test(test_only_damaged),
-        cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_places),       cmocka_unit_test(test_room),
+        cmocka_unit_test(test_stacks),       cmocka_unit_test(test_parted),
+        cmocka_unit_test(test_late),         cmocka_unit_test(test_other_server),
+        cmocka_unit_test(test_replaced),     cmocka_unit_test(test_breakpad_id),
+        cmocka_unit_test(test_only_damaged), cmocka_unit_test(test_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 export interface List<T> { items: T[]; next: string | null; total?: number }
 export interface Session { label: string; scopes: string[]; csrf: string; expires_ms: number | null }
 export interface Project { slug: string; name: string; created_ms: number }
-interface Job { kind: string; subject: string; state: "queued" | "running"; done: number; total: number; message: string }
+export interface Job { kind: string; subject: string; state: "queued" | "running"; done: number; total: number; message: string }
 export interface Server {
     version: string; database: string; store: string; waiting_reports: number; jobs: Job[];
     limits: { report_bytes: number; upload_bytes: number; part_bytes: number };
@@ -16,7 +16,7 @@ export interface Group {
     trend: number[]; note: string | null;
 }
 export interface Share { name: string; reports: number; blocked_ns: number }
-interface VersionShare { version: string; reports: number; blocked_ns: number }
+export interface VersionShare { version: string; reports: number; blocked_ns: number }
 export interface Day { day: string; version?: string; reports: number; blocked_ns: number; killed: number }
 export interface Version {
     version: string; build: string; first_ms: number; reports: number; blocked_ns: number; killed: number;
@@ -33,7 +33,7 @@ export interface Frame {
     inlined: boolean; tail_call: boolean; app: boolean; status: "named" | "no_map" | "unknown" | "gap"; omitted?: number;
     source?: { line: number; text: string }[];
 }
-interface WhyFrame { frame: number; function: string | null; role: string; rule: string; in_key: boolean }
+export interface WhyFrame { frame: number; function: string | null; role: string; rule: string; in_key: boolean }
 export interface GroupDetail extends Group {
     why: { rules: number; parts: string[]; frames: WhyFrame[] };
     heaviest: Frame[]; versions: VersionShare[]; os: Share[]; devices: Share[]; days: Day[];
@@ -53,7 +53,7 @@ export interface Thread {
     name: string | null; id: number | string; main: boolean; watched: boolean; state: string | null; end: string | null; unavailable: string | null;
     frames: Frame[]; same_as?: number;
 }
-interface Sample { at_ns: number; weight_ns: number; count: number; stack: number }
+export interface Sample { at_ns: number; weight_ns: number; count: number; stack: number }
 export interface Report {
     id: string; kind: string; project: string; received_ms: number; started_ms: number; process_age_ms: number; version: string;
     build: string; os: string; device: string; arch: string; executable: string; app: string; ending: string; veto: string | null;

@@ -126,7 +126,7 @@ export function matches(root: Node, text: string): { nodes: Set<Node>; value: nu
     return { nodes, value };
 }
 
-interface FunctionRow { name: string; image: string; file: string | null; line: number | null; app: boolean; self: number; total: number }
+export interface FunctionRow { name: string; image: string; file: string | null; line: number | null; app: boolean; self: number; total: number }
 
 /** Every function with what it took by itself and with what it called; a recursive one counts once a stack. */
 export function functionsOf(root: Node): FunctionRow[] {

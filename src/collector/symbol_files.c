@@ -1,11 +1,11 @@
-#include "collector/symbol_originals.h"
+#include "collector/symbol_files.h"
 
 #include "base/failure.h"
 #include "collector/db.h"
 
 #include <stdio.h>
 
-static fw_error read_row(struct db_rows *rows, struct symbol_original *file, struct fw_failure *why)
+static fw_error read_row(struct db_rows *rows, struct symbol_file *file, struct fw_failure *why)
 {
     bool found = db_next(rows);
     if (found) {
@@ -22,9 +22,9 @@ static fw_error read_row(struct db_rows *rows, struct symbol_original *file, str
     return error;
 }
 
-fw_error symbol_original_find(struct collector *c, const uint8_t *id, size_t id_size,
-                              enum symbol_wanted wanted, struct symbol_original *file,
-                              struct fw_failure *why)
+fw_error symbol_file_find(struct collector *c, const uint8_t *id, size_t id_size,
+                          enum symbol_wanted wanted, struct symbol_file *file,
+                          struct fw_failure *why)
 {
     struct db_conn *conn;
     struct db_rows *rows;
@@ -49,8 +49,8 @@ fw_error symbol_original_find(struct collector *c, const uint8_t *id, size_t id_
     return error;
 }
 
-void symbol_original_used(struct collector *c, const uint8_t *id, size_t id_size,
-                          const struct symbol_original *file)
+void symbol_file_used(struct collector *c, const uint8_t *id, size_t id_size,
+                      const struct symbol_file *file)
 {
     enum { DAY_MS = 24 * 3600 * 1000 };
     uint64_t now = collector_now_ms();
