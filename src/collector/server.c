@@ -7,6 +7,7 @@
 #include "base/failure.h"
 #include "collector/access_store.h"
 #include "collector/blobs.h"
+#include "collector/data_folder.h"
 #include "collector/db.h"
 #include "collector/files.h"
 #include "collector/health.h"
@@ -52,7 +53,7 @@ static fw_error make_folder(const char *path, struct fw_failure *why)
 static fw_error start_folder(struct collector *c, struct fw_failure *why)
 {
     char path[4096];
-    fw_error error = make_folder(c->options->data, why);
+    fw_error error = data_folder_open(c->options->data, why);
     snprintf(path, sizeof path, "%s/db", c->options->data);
     return error ? error : make_folder(path, why);
 }
