@@ -2,7 +2,9 @@
 #include "collector/db_support.h"
 #include "collector/schema_1.h"
 
+#include <libpq-fe.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdio.h>
 
 static void every_table_of_the_schema_is_there(void **state)
@@ -74,6 +76,25 @@ static const char *const old_rows[] = {
     " name_flags) VALUES (1, 0, 16, 1, 1, 'main', 0, 0)",
 };
 
+/* db_open would make the tables of today. */
+static void make_without_tables(void)
+{
+    static const char sql[] = "CREATE TABLE schema_version (version BIGINT NOT NULL)";
+    new_url();
+    if (postgres) {
+        PGconn *pg = PQconnectdb(url);
+        PGresult *result = PQexec(pg, sql);
+        assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+        PQclear(result);
+        PQfinish(pg);
+    } else {
+        sqlite3 *file;
+        assert_int_equal(sqlite3_open(url + strlen("sqlite:"), &file), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(file, sql, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(file);
+    }
+}
+
 /* A database of the version before, with rows, as a server would find it after an upgrade. */
 static void an_old_database_is_upgraded(void **state)
 {
@@ -82,7 +103,7 @@ static void an_old_database_is_upgraded(void **state)
     uint64_t version = 1;
     assert_string_equal(schema_migrations[0].sql, schema_1); /* a released one never changes */
     db_close(db);
-    new_url();
+    make_without_tables();
     FINE(db_open_as_it_is(url, &db, &version, &why));
     assert_int_equal(version, 0);
     FINE(db_migrate(db, &first, 1, &why));

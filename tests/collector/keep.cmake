@@ -1,5 +1,5 @@
 # Retention, forgetting, backup and restore, against the real server.
-foreach(name IN ITEMS retention forget)
+foreach(name IN ITEMS retention forget failed)
   fw_collector_script(collector_${name} ${name}_test.py
     $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:post_body>)
   fw_collector_script(collector_${name}_postgres ${name}_test.py

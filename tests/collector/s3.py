@@ -149,6 +149,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def bucket(self, store, query):
         if self.command == "HEAD":
             return self.answer(200)
+        if self.command == "GET" and "uploads" in query:
+            return self.list_uploads(store, query)
         if self.command != "GET" or query.get("list-type") != "2":
             return self.error(400, "InvalidRequest")
         prefix, after = query.get("prefix", ""), query.get("continuation-token", "")
@@ -163,6 +165,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
             '<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
             f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>{rows}{token}</ListBucketResult>").encode())
 
+    def list_uploads(self, store, query):
+        """ListMultipartUploads."""
+        prefix = query.get("prefix", "")
+        after = query.get("key-marker", ""), query.get("upload-id-marker", "")
+        with store.lock:
+            all_ = sorted((*store.begun[i], i) for i in store.uploads)
+            found = sorted((key, i, when) for key, when, i in all_ if key.startswith(prefix) and (key, i) > after)
+        page, more = found[:store.page], len(found) > store.page
+        rows = "".join(f"<Upload><Key>{escape(k)}</Key><UploadId>{i}</UploadId><Initiated>{when}</Initiated></Upload>"
+                       for k, i, when in page)
+        next_ = (f"<NextKeyMarker>{escape(page[-1][0])}</NextKeyMarker><NextUploadIdMarker>{page[-1][1]}"
+                 "</NextUploadIdMarker>") if more else ""
+        return self.answer(200, (
+            '<?xml version="1.0"?>\n<ListMultipartUploadsResult><KeyMarker/><UploadIdMarker/>'
+            f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>{next_}{rows}"
+            "</ListMultipartUploadsResult>").encode())
+
     def object(self, store, key, query, body):
         with store.lock:
             if self.command == "PUT" and "uploadId" in query:
@@ -173,8 +192,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 parts[int(query["partNumber"])] = (etag, body)
                 return self.answer(200, ETag=etag)
             if self.command == "POST" and "uploads" in query:
-                upload = f"up/load+{len(store.uploads)}="
+                upload = f"up/load+{len(store.begun)}="
                 store.uploads[upload] = {}
+                store.begun[upload] = key, time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
                 return self.answer(200, f"<R><UploadId>{upload}</UploadId></R>".encode())
             if self.command == "POST" and "uploadId" in query:
                 return self.complete(store, key, query["uploadId"], body.decode())
@@ -221,6 +241,7 @@ class StandIn(Common):
         self.page = page       # keys of one answer to a list
         self.objects = {}      # whole ones, by key
         self.uploads = {}      # of several parts, not put together yet
+        self.begun = {}        # (key, time) of each that was ever begun
         self.requests = []     # (method, path) as they came
         self.faults = []
         self.lock = threading.Lock()
