@@ -5,5 +5,9 @@ foreach(name IN ITEMS retention forget failed)
   fw_collector_script(collector_${name}_postgres ${name}_test.py
     $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:post_body> --postgres)
 endforeach()
+foreach(name IN ITEMS retention forget)
+  fw_collector_script(collector_${name}_s3 ${name}_test.py
+    $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:post_body> --s3)
+endforeach()
 fw_collector_script(collector_backup backup_test.py
   $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:post_body>)
