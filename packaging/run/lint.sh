@@ -15,8 +15,11 @@ run_lint() {
     say "Layers"
     sh packaging/check/layers.sh src
 
+    say "Links and names in the documents"
+    python3 packaging/check/docs.py
+
     say "Types of the page"
-    [ -e web/node_modules/.package-lock.json ] || (cd web && npm ci --silent --no-audit --no-fund)
+    [ -e web/node_modules/.package-lock.json ] || (cd web && npm ci --loglevel=error --no-audit --no-fund)
     (cd web && npm run --silent check)
 
     for compiler in gcc clang-19; do
