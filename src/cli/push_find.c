@@ -298,6 +298,8 @@ void push_find_free(struct push_found *found)
     for (size_t i = 0; i < found->count; i++) {
         free(found->files[i].path);
         free(found->files[i].slices);
+        if (found->files[i].made.size)
+            munmap((void *)(uintptr_t)found->files[i].made.data, found->files[i].made.size);
     }
     free(found->files);
     *found = (struct push_found){0};

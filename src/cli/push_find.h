@@ -23,13 +23,14 @@ enum push_fate { /* what becomes of a file */
 extern const char *const push_fate_words[];
 
 struct push_file {
-    char *path;
+    char *path; /* of a source bundle: what it is called */
     uint64_t size;
     dev_t device; /* with `inode`: what was looked at, and nothing else, is sent */
     ino_t inode;
     bool whole; /* an archive, or another tool's symbols: the collector looks inside */
     struct debug_slice *slices;
     size_t slice_count;
+    struct span made; /* what is sent, mapped: a source bundle, which is no file (push_sources.h) */
     enum push_fate fate;
     char upload[40];   /* its id at the collector; "": none */
     char message[200]; /* why, or what the collector says */

@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "collector/brought_names.h"
+#include "collector/symbol_store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,6 +67,19 @@ const char *api_frames_keep(struct api_frames *f, const char *text)
     return memcpy(copy, text, size);
 }
 
+const char *api_frames_sources(struct api_view *v, struct span id, struct arena *arena)
+{
+    if (!(v->r->access.scopes & ACCESS_SYMBOLS_READ) || !id.size ||
+        !api_number(v, "SELECT COUNT(*) FROM symbol_file WHERE debug_id = $1 AND kind = 4",
+                    DB_VALUES(db_bytes(id.data, id.size))))
+        return "";
+    size_t size = 2 * id.size + 1;
+    char *hex = arena_take(arena, size);
+    if (hex)
+        symbol_id_hex(id.data, id.size, hex, size);
+    return hex ? hex : "";
+}
+
 static void read_image(struct api_frames *f, struct api_image *image)
 {
     struct api_view *v = f->v;
@@ -81,6 +95,7 @@ static void read_image(struct api_frames *f, struct api_image *image)
         if (size)
             memcpy(copy, id.data, size);
         api_done(v, rows);
+        image->sources = api_frames_sources(v, (struct span){copy, size}, &f->arena);
         api_pause(v); /* the symbol store reads the database itself */
         if (size)
             image->map = symbols_take(v->r->collector->symbols, copy, size, *arch ? arch : NULL);
@@ -106,7 +121,7 @@ static const struct api_image *image_of(struct api_frames *f, int64_t row)
         no_memory(f);
         return NULL;
     }
-    *image = (struct api_image){.row = row, .name = ""};
+    *image = (struct api_image){.row = row, .name = "", .sources = ""};
     f->images[f->image_count++] = image;
     read_image(f, image);
     return image;
@@ -246,6 +261,8 @@ void api_frame_members(struct report_bytes *out, const struct api_frame *frame)
     api_bool(out, "tail_call", frame->tail_call);
     api_bool(out, "app", frame->app);
     api_text(out, "status", frame->status);
+    if (frame->sources && *frame->sources && frame->file && frame->line)
+        api_text(out, "sources", frame->sources);
 }
 
 void api_frame_write(struct report_bytes *out, const struct api_place *place, uint32_t index)
@@ -265,6 +282,7 @@ void api_frame_write(struct report_bytes *out, const struct api_place *place, ui
         .status = name && name->function ? "named"
                   : image && !image->map ? "no_map"
                                          : "unknown",
+        .sources = image ? image->sources : NULL,
     };
     api_open(out, NULL, '{');
     api_frame_members(out, &frame);
