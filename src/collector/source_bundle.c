@@ -48,7 +48,9 @@ struct reading {
     const char *entry; /* in hand */
     uint8_t *manifest;
     size_t manifest_size;
-    fw_error error; /* of the sink; *why has it */
+    fw_error error; /* of what was made of an entry, and what it says: unpack() then only
+                       says that it was ended */
+    struct fw_failure said;
 };
 
 static fw_error refuse(struct reading *r, const char *name, const char *what)
@@ -365,23 +367,20 @@ fw_error source_bundle_read(const struct unpack_source *source, uint64_t limit,
 {
     *bundle = (struct source_bundle){.files = 0};
     struct reading r = {
-        .source = source, .output = output, .bundle = bundle, .why = why, .at = SOURCE_HEADER_SIZE};
+        .source = source, .output = output, .bundle = bundle, .at = SOURCE_HEADER_SIZE};
     const struct unpack_source zip = {give, &r};
     const struct unpack_sink sink = {begin, take, end, &r, true};
     struct unpack_sum sum;
+    r.why = &r.said;
     fw_error error =
         unpack(&zip, limit < SOURCE_BUNDLE_LIMIT ? limit : SOURCE_BUNDLE_LIMIT, &sink, &sum, why);
-    if (r.error != FW_OK)
-        error = r.error;
-    struct fw_failure said = {0};
-    struct fw_failure *first = r.why;
-    r.why = &said;
-    if (check_header(&r) != FW_OK) { /* says more than what came of reading on */
-        error = said.code;
-        if (first)
-            *first = said;
+    fw_error better = r.error != FW_OK ? r.error : check_header(&r);
+    if (better != FW_OK) { /* unpack() only says that it was ended, or that this is no zip */
+        error = better;
+        if (why)
+            *why = r.said;
     }
-    r.why = first;
+    r.why = why;
     if (error == FW_OK)
         error = read_manifest(&r);
     if (error == FW_OK)

@@ -116,6 +116,8 @@ static fw_error read_bundle(struct collector *c, const char *blob, const char *p
     if (at == MAP_FAILED)
         return failure_say(why, FW_ERR_SYSTEM, 0, "%s cannot be read", blob);
     error = read_from((struct span){at, (size_t)about.st_size}, path, text, why);
+    if (error == FW_ERR_CORRUPT) /* not the client's fault */
+        error = failure_say(why, FW_ERR_SYSTEM, 0, "%s is damaged", blob);
     munmap(at, (size_t)about.st_size);
     return error;
 }
