@@ -104,7 +104,7 @@ _framewalk_push() {
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--to --key-file --ca-file --plain-http --keep --dry-run
-            --include-stripped --wait --json --check-calls --project --sources
+            --include-stripped --wait --wait-limit --json --check-calls --project --sources
             --source-map --system-sources --verbose --quiet --help' -- "$cur")
         ;;
     *)

@@ -130,6 +130,7 @@ complete -c framewalk -n $push -l sources -d 'Also the source files on this mach
 complete -c framewalk -n $push -l source-map -x -d 'OLD=NEW: where a folder of sources lies now'
 complete -c framewalk -n $push -l system-sources -d 'Also those of the system'
 complete -c framewalk -n $push -l wait -d 'Until debug files are converted'
+complete -c framewalk -n $push -l wait-limit -x -d 'Seconds without news, after which that ends'
 complete -c framewalk -n $push -l json -d 'Print the result as JSON'
 complete -c framewalk -n $push -l check-calls -x -d 'Send nothing: new calls of a version'
 complete -c framewalk -n $push -l project -x -d 'For a token of several projects: which'

@@ -149,6 +149,7 @@ _framewalk_push() {
         '*--source-map=[where a folder of sources lies now]:OLD=NEW' \
         '--system-sources[also those of the system]' \
         '--wait[until debug files are converted]' \
+        '--wait-limit=[the same, so long without news]:seconds:' \
         '--json[print the result as JSON]' \
         '(-n --dry-run)'{-n,--dry-run}'[list what would be sent]' \
         '(-v --verbose)'{-v,--verbose}'[say what became of each report and file]' \

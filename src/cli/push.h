@@ -14,8 +14,9 @@ enum { PUSH_SOURCE_MAPS = 32 };
 struct push_command { /* push_options.c: the command line */
     const char *url, *key_file, *ca_file;
     bool plain_http, keep, dry_run, quiet, verbose, help;
-    bool stripped_too; /* executables without names as well */
-    bool wait;         /* for the conversion of debug files */
+    bool stripped_too;   /* executables without names as well */
+    bool wait;           /* for the conversion of debug files */
+    unsigned wait_limit; /* seconds without news after which that ends */
     bool json;
     bool sources, system_sources; /* source files of debug files as well; the system's too */
     const char *source_maps[PUSH_SOURCE_MAPS]; /* OLD=NEW: where folders lie now */

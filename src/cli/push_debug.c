@@ -4,6 +4,7 @@
  */
 #include "cli/push_debug.h"
 
+#include "cli/push_companions.h"
 #include "cli/push_http.h"
 #include "cli/push_sources.h"
 #include "cli/push_upload.h"
@@ -109,6 +110,7 @@ static enum cli_exit send_all(struct push_debug *d, struct push_http *http)
 {
     struct push_found *found = &d->found;
     struct push_answer answer = {0};
+    struct push_wait wait = {.limit = d->command->wait_limit};
     size_t of = 0, number = 0;
     enum cli_exit code = CLI_OK;
     if (!ask_all(d, http, &answer)) {
@@ -136,10 +138,12 @@ static enum cli_exit send_all(struct push_debug *d, struct push_http *http)
         struct push_file *file = &found->files[i];
         if (file->fate != PUSH_SENT)
             continue;
-        push_upload_wait(d, http, file);
+        push_upload_wait(d, http, &wait, file);
         if (file->fate != PUSH_SENT && code == CLI_OK)
             code = file->fate == PUSH_USELESS ? CLI_FORMAT : CLI_FAILED;
     }
+    if ((wait.over || push_companions_missed(found)) && code == CLI_OK)
+        code = CLI_INCOMPLETE;
     progress_end(d->progress);
     for (size_t i = 0; i < found->count && code != CLI_OK; i++)
         if (found->files[i].fate == PUSH_SENT)
@@ -153,6 +157,7 @@ enum cli_exit push_debug_send(struct push_debug *d)
     push_find_choose(&d->found, d->command->stripped_too);
     if (d->command->sources)
         push_sources_add(d);
+    push_companions_plan(&d->found);
     if (d->found.no_memory) {
         cli_error("out of memory");
         return CLI_FAILED;

@@ -6,6 +6,8 @@
  */
 #include "cli/push_pack.h"
 
+#include "base/hex.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +34,7 @@ static void hash(struct push_pack *packed)
     }
     if (!sha256 || !sha256(packed->bytes.data, packed->bytes.size, sum))
         return;
-    for (size_t i = 0; i < sizeof sum; i++)
-        snprintf(packed->sha256 + 2 * i, 3, "%02x", sum[i]);
+    hex_text(packed->sha256, sum, sizeof sum);
 }
 
 bool push_pack_map(int fd, struct span *bytes)
@@ -117,12 +118,13 @@ static bool is_same(int fd, const struct push_file *file)
 
 bool push_pack_open(const struct push_file *file, struct push_pack *packed, char *why, size_t size)
 {
-    *packed = (struct push_pack){.bytes = file->made, .borrowed = file->made.size > 0};
+    *packed = (struct push_pack){.bytes = file->bundle, .borrowed = file->bundle.size > 0};
     if (packed->borrowed) {
         hash(packed);
         return true;
     }
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd =
+        open(file->made ? file->made : file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     bool same = fd >= 0 && is_same(fd, file);
     if (!same || !push_pack_map(fd, &packed->bytes)) {
         snprintf(why, size, "%s",

@@ -223,19 +223,19 @@ static void add_bundle(struct collecting *c)
     if (asprintf(&bundle.path, "%s (sources)", c->file->path) < 0)
         bundle.path = NULL;
     bool good = bundle.path &&
-                push_bundle_make(c->list, c->count, c->identity, &bundle.made, why, sizeof why);
+                push_bundle_make(c->list, c->count, c->identity, &bundle.bundle, why, sizeof why);
     if (bundle.path && !good) {
         bundle.fate = PUSH_FAILED;
         snprintf(bundle.message, sizeof bundle.message, "%s", why);
     }
-    bundle.size = bundle.made.size;
+    bundle.size = bundle.bundle.size;
     if (bundle.path && array_room(&found->files, &found->capacity, found->count, sizeof bundle)) {
         found->files[found->count++] = bundle;
         return;
     }
     found->no_memory = true;
-    if (bundle.made.size)
-        munmap((void *)(uintptr_t)bundle.made.data, bundle.made.size);
+    if (bundle.bundle.size)
+        munmap((void *)(uintptr_t)bundle.bundle.data, bundle.bundle.size);
     free(bundle.path);
 }
 

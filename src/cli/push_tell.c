@@ -18,6 +18,11 @@ static void tell_file(const struct push_debug *d, const struct push_file *file)
 {
     const struct push_command *c = d->command;
     bool would = file->fate == PUSH_WANTED && c->dry_run;
+    if (file->fate == PUSH_ALONE || file->incomplete) {
+        cli_error("%s: %s", file->path, file->missing);
+        if (file->fate == PUSH_ALONE)
+            return;
+    }
     if (file->fate == PUSH_FAILED || file->fate == PUSH_USELESS) {
         cli_error("%s: %s%s%s", file->path,
                   file->fate == PUSH_FAILED ? "not sent" : "the collector cannot use it",
@@ -37,7 +42,7 @@ static size_t count_of(const struct push_found *found, enum push_fate fate)
 {
     size_t count = 0;
     for (size_t i = 0; i < found->count; i++)
-        count += !found->files[i].made.size && found->files[i].fate == fate;
+        count += !found->files[i].bundle.size && found->files[i].fate == fate;
     return count;
 }
 
@@ -45,7 +50,7 @@ static size_t count_bundles(const struct push_found *found, enum push_fate fate)
 {
     size_t count = 0;
     for (size_t i = 0; i < found->count; i++)
-        count += found->files[i].made.size && found->files[i].fate == fate;
+        count += found->files[i].bundle.size && found->files[i].fate == fate;
     return count;
 }
 
@@ -79,6 +84,7 @@ void push_debug_tell(const struct push_debug *d)
     tell_count(", ", count_of(found, PUSH_STRIPPED), "stripped (--include-stripped sends them)");
     tell_count(", ", count_of(found, PUSH_NO_ID), "without build id");
     tell_count(", ", count_of(found, PUSH_USELESS), "of no use to the collector");
+    tell_count(", ", count_of(found, PUSH_ALONE), "not made: files with names are missing");
     tell_count(", ",
                count_of(found, PUSH_FAILED) +
                    (d->command->dry_run ? 0 : count_of(found, PUSH_WANTED)),

@@ -5,6 +5,7 @@
  */
 #include "cli/push_upload.h"
 
+#include "cli/push_companions.h"
 #include "cli/push_pack.h"
 
 #include <inttypes.h>
@@ -184,8 +185,12 @@ void push_upload_send(struct push_debug *d, struct push_http *http, size_t index
 {
     struct push_file *file = &d->found.files[index];
     struct sending s = {.debug = d, .http = http, .file = file, .number = number, .of = of};
+    if (!push_companions_make(file, d->progress))
+        return;
     progress_show(d->progress, "Packing %s", file->path);
-    if (!push_pack_open(file, &s.pack, file->message, sizeof file->message)) {
+    bool packed = push_pack_open(file, &s.pack, file->message, sizeof file->message);
+    push_companions_drop(file);
+    if (!packed) {
         file->fate = PUSH_FAILED;
         return;
     }
@@ -217,7 +222,36 @@ static bool take_result(struct push_file *file, const json_t *said)
     return true;
 }
 
-void push_upload_wait(struct push_debug *d, struct push_http *http, struct push_file *file)
+static bool has_news(struct push_wait *wait, const struct push_file *file, const json_t *said)
+{
+    const char *state = json_string_value(json_object_get(said, "state"));
+    json_int_t done = json_integer_value(json_object_get(said, "done"));
+    char now[sizeof wait->heard];
+    snprintf(now, sizeof now, "%s %.12s %lld", file->upload, state ? state : "", (long long)done);
+    bool news = strcmp(now, wait->heard) != 0;
+    memcpy(wait->heard, now, sizeof now);
+    return news;
+}
+
+/* False: nothing new has been heard for as long as --wait-limit says. */
+static bool goes_on(struct push_wait *wait, struct push_file *file, const json_t *said)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const char *state = json_string_value(json_object_get(said, "state"));
+    if (!wait->over && (has_news(wait, file, said) || !wait->since))
+        wait->since = now.tv_sec;
+    wait->over |= now.tv_sec - wait->since >= (time_t)wait->limit;
+    if (wait->over)
+        snprintf(file->message, sizeof file->message,
+                 "sent, and still %.12s: the collector told nothing new for %u s (--wait-limit); "
+                 "it goes on by itself, and its page lists its jobs",
+                 state ? state : "unknown", wait->limit);
+    return !wait->over;
+}
+
+void push_upload_wait(struct push_debug *d, struct push_http *http, struct push_wait *wait,
+                      struct push_file *file)
 {
     struct push_answer answer;
     unsigned failures = 0;
@@ -231,9 +265,10 @@ void push_upload_wait(struct push_debug *d, struct push_http *http, struct push_
         double part = (double)json_integer_value(json_object_get(answer.json, "total"));
         if (part > 0)
             part = (double)json_integer_value(json_object_get(answer.json, "done")) / part;
+        bool patient = done || goes_on(wait, file, answer.json);
         json_decref(answer.json);
         failures = answer.status == 200 ? 0 : failures + 1;
-        if (done)
+        if (done || !patient)
             return;
         if (failures == TRIES) {
             file->fate = PUSH_FAILED;

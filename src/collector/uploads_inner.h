@@ -11,6 +11,7 @@ struct upload { /* a row; texts are in the request's arena */
     enum upload_state state;
     uint64_t done, total; /* of the job */
     bool running;
+    int64_t owner; /* the token that created it */
 };
 
 void upload_random_digits(char *text, size_t digits);
@@ -20,7 +21,7 @@ void upload_no_room(struct http_request *r);
 bool upload_speaks_tus(struct http_request *r);
 bool upload_header_number(const struct http_request *r, const char *name, uint64_t *value);
 void upload_set_number(struct http_request *r, const char *name, uint64_t value);
-/* The upload of {id}. False, and replied, when there is none. */
+/* The upload of {id}. False, and replied, when there is none that the client may know of. */
 bool upload_of_path(struct http_request *r, struct upload *upload);
 /* Headers that tell where it is and how far. */
 void upload_set_place(struct http_request *r, const struct upload *u);
