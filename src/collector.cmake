@@ -31,6 +31,7 @@ set(FW_COLLECTOR
   collector/blobs_cache.c
   collector/blobs_files.c
   collector/blobs_s3.c
+  collector/blobs_sweep.c
   collector/brought_names.c
   collector/calls_table.c
   collector/clock.c
@@ -41,7 +42,11 @@ set(FW_COLLECTOR
   collector/db_checkpoint.c
   collector/db_migrate.c
   collector/db_postgres.c
+  collector/db_postgres_open.c
+  collector/db_postgres_pipe.c
   collector/db_sqlite.c
+  collector/db_sqlite_copy.c
+  collector/db_sqlite_open.c
   collector/digest.c
   collector/digest_hang.c
   collector/digest_names.c
@@ -52,16 +57,19 @@ set(FW_COLLECTOR
   collector/forget_pack.c
   collector/grouping.c
   collector/grouping_builtin.c
+  collector/grouping_marks.c
   collector/grouping_names.c
   collector/grouping_rules.c
+  collector/grouping_scan.c
+  collector/grouping_text.c
   collector/groups.c
   collector/groups_actions.c
   collector/groups_jobs.c
   collector/groups_preview.c
   collector/groups_rekey.c
   collector/health.c
-collector/heavy.c
-collector/http.c
+  collector/heavy.c
+  collector/http.c
   collector/http_body.c
   collector/http_check.c
   collector/http_clients.c
@@ -81,7 +89,7 @@ collector/http.c
   collector/intake_http.c
   collector/intake_ids.c
   collector/intake_limits.c
-collector/intake_project.c
+  collector/intake_project.c
   collector/intake_sums.c
   collector/intake_worker.c
   collector/intake_write.c
@@ -99,7 +107,9 @@ collector/intake_project.c
   collector/retention_bodies.c
   collector/retention_rows.c
   collector/routes.c
+  collector/s3_attempt.c
   collector/s3_request.c
+  collector/s3_settings.c
   collector/s3_tidy.c
   collector/s3_xml.c
   collector/sandbox.c
@@ -130,6 +140,9 @@ add_library(framewalk_collector OBJECT ${FW_COLLECTOR} ${FW_PAGE_SOURCE})
 set_source_files_properties(collector/api_openapi.c PROPERTIES
   COMPILE_DEFINITIONS FW_OPENAPI="${PROJECT_SOURCE_DIR}/docs/openapi.yaml"
   OBJECT_DEPENDS ${PROJECT_SOURCE_DIR}/docs/openapi.yaml)
+set_source_files_properties(collector/grouping_builtin.c PROPERTIES
+  COMPILE_DEFINITIONS FW_GROUPING_RULES="${CMAKE_CURRENT_SOURCE_DIR}/collector/grouping_builtin.rules"
+  OBJECT_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/collector/grouping_builtin.rules)
 target_include_directories(framewalk_collector PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(framewalk_collector PUBLIC _GNU_SOURCE FW_VERSION="${PROJECT_VERSION}")
 target_link_libraries(framewalk_collector PUBLIC framewalk_codecs framewalk_demangle

@@ -6,6 +6,8 @@
  */
 #include "cli/push_pack.h"
 
+#include "base/hex.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +34,7 @@ static void hash(struct push_pack *packed)
     }
     if (!sha256 || !sha256(packed->bytes.data, packed->bytes.size, sum))
         return;
-    for (size_t i = 0; i < sizeof sum; i++)
-        snprintf(packed->sha256 + 2 * i, 3, "%02x", sum[i]);
+    hex_text(packed->sha256, sum, sizeof sum);
 }
 
 static bool map_file(int fd, struct span *bytes)

@@ -21,11 +21,6 @@ struct api_frames {
     size_t slot_count, capacity; /* a power of two */
 };
 
-static void no_memory(struct api_frames *f)
-{
-    api_fail(f->v, FW_ERR_MEMORY, "out of memory");
-}
-
 struct api_frames *api_frames_new(struct api_view *v)
 {
     struct api_frames *f = calloc(1, sizeof *f);
@@ -37,7 +32,7 @@ struct api_frames *api_frames_new(struct api_view *v)
     if (f && f->slots)
         return f;
     free(f);
-    api_fail(v, FW_ERR_MEMORY, "out of memory");
+    api_no_memory(v);
     return NULL;
 }
 
@@ -60,7 +55,7 @@ const char *api_frames_keep(struct api_frames *f, const char *text)
     size_t size = strlen(text) + 1;
     char *copy = arena_take(&f->arena, size);
     if (!copy) {
-        no_memory(f);
+        api_no_memory(f->v);
         return "";
     }
     return memcpy(copy, text, size);
@@ -103,7 +98,7 @@ static const struct api_image *image_of(struct api_frames *f, int64_t row)
         }
     struct api_image *image = arena_take(&f->arena, sizeof *image);
     if (!image || !array_room(&f->images, &f->image_capacity, f->image_count, sizeof image)) {
-        no_memory(f);
+        api_no_memory(f->v);
         return NULL;
     }
     *image = (struct api_image){.row = row, .name = ""};
@@ -169,7 +164,7 @@ static void name_place(struct api_frames *f, struct api_place *place, const stru
     };
     struct symbols_found found[2] = {{.names = NULL}};
     if (symbols_stack(inner ? asked : asked + 1, inner ? 2 : 1, &f->arena, found) != FW_OK)
-        no_memory(f);
+        api_no_memory(f->v);
     place->found = found[inner ? 1 : 0];
 }
 
@@ -191,7 +186,7 @@ static struct api_place *place_of(struct api_frames *f, const struct stack_frame
         return slot->place;
     struct api_place *place = arena_take(&f->arena, sizeof *place);
     if (!place || (f->slot_count * 2 >= f->capacity && !grow(f))) {
-        no_memory(f);
+        api_no_memory(f->v);
         return NULL;
     }
     *place = (struct api_place){.frame = *frame, .image = image_of(f, frame->image)};
@@ -248,7 +243,8 @@ void api_frame_members(struct report_bytes *out, const struct api_frame *frame)
     api_text(out, "status", frame->status);
 }
 
-void api_frame_write(struct report_bytes *out, const struct api_place *place, uint32_t index)
+/* One FRAME: name `index` of a place's, or the place without a name when it has none. */
+static void write_frame(struct report_bytes *out, const struct api_place *place, uint32_t index)
 {
     const struct report_name *name = place->found.count ? &place->found.names[index] : NULL;
     const struct api_image *image = place->image;
@@ -279,7 +275,7 @@ void api_stack_write(struct api_frames *f, const char *key, struct span code)
     for (size_t i = 0; i < count; i++) {
         uint32_t names = places[i]->found.count;
         for (uint32_t name = 0; name < (names ? names : 1); name++)
-            api_frame_write(&f->v->out, places[i], name);
+            write_frame(&f->v->out, places[i], name);
     }
     api_shut(&f->v->out, ']');
 }
@@ -298,7 +294,7 @@ void api_stack_of(struct api_frames *f, const char *key, int64_t stack)
         if (copy)
             code = (struct span){copy, found.size};
         else
-            no_memory(f);
+            api_no_memory(f->v);
     }
     api_done(v, rows);
     api_stack_write(f, key, code);

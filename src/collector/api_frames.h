@@ -39,8 +39,6 @@ const char *api_frames_keep(struct api_frames *frames, const char *text);
 /* "0x1f40" */
 void api_frame_offset(char text[24], uint64_t offset);
 
-/* One FRAME: name `index` of a place's, or the place without a name when it has none. */
-void api_frame_write(struct report_bytes *out, const struct api_place *place, uint32_t index);
 /* The array `key` of FRAMEs of a whole stack. */
 void api_stack_write(struct api_frames *frames, const char *key, struct span code);
 /* The same of the stack with this row; an empty array when it is gone. */

@@ -162,7 +162,7 @@ static void write_tree(struct view *w, const struct report_thread *thread)
     uint32_t path[1024];
     size_t count;
     if (!heaviest_path(w->report, thread, path, 1024, &count)) {
-        api_fail(w->v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(w->v);
         return;
     }
     for (size_t i = 0; i < count && w->frames < FRAMES; i++) /* innermost first */
@@ -276,7 +276,7 @@ static void write_threads(struct view *w)
     }
     api_shut(&w->v->out, ']');
     if (!seen)
-        api_fail(w->v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(w->v);
     free(seen);
 }
 
@@ -440,7 +440,7 @@ static void write_body(struct api_view *v, const struct api_body *body)
                      .own = calloc(r->image_count + 1, sizeof *w.own),
                      .number = calloc(r->thread_count + 1, sizeof *w.number)};
     if (!w.own || !w.number) {
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(v);
     } else {
         for (uint32_t i = 0, stacks = 0, threads = 0; i < r->thread_count; i++)
             w.number[i] = r->threads[i].stack     ? stacks++

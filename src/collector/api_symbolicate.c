@@ -13,23 +13,15 @@
 #include "report/v5.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     V5_JOBS = 10,
     V5_BYTES = 4 << 20,
     REPORT_BYTES =
         8 << 20, /* four bytes may be a frame, which takes two hundred while it is named */
-    HEAVY_BYTES = 256 << 10,
+    LARGE_BYTES = 256 << 10,
     BY_NAME_MOST = 64 /* images of one report that are looked for by name */
 };
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* malloc'ed bytes to the reply. */
 static void reply_out(struct http_request *r, const char *type, struct report_bytes *out)
@@ -74,7 +66,7 @@ static enum v5_found v5_find_image(void *names, const struct report *request, ui
 
 /* `Debug: true`: how long it took and what there was, before the brace that ends the answer. */
 static void add_debug(struct report_bytes *out, const struct report *request,
-                      const struct symbols_report *names, double began)
+                      const struct symbols_report *names, uint64_t began)
 {
     size_t asked = 0, found = 0;
     for (uint32_t i = 0; i < request->image_count; i++) {
@@ -89,7 +81,8 @@ static void add_debug(struct report_bytes *out, const struct report *request,
     out_format(out,
                ",\"debug\":{\"time\":%.6f,\"modules\":{\"count\":%zu,\"found\":%zu},"
                "\"stacks\":{\"count\":%zu},\"frames\":{\"count\":%zu}}}",
-               seconds_now() - began, asked, found, request->thread_count, request->frame_count);
+               (double)(clock_us() - began) * 1e-6, asked, found, request->thread_count,
+               request->frame_count);
 }
 
 static void answer_v5(struct http_request *r, const struct report *request)
@@ -97,7 +90,7 @@ static void answer_v5(struct http_request *r, const struct report *request)
     struct fw_failure why = {0};
     struct symbols_report *names;
     struct report_bytes out = {0};
-    double began = seconds_now();
+    uint64_t began = clock_us();
     if (symbols_report_open(r->collector->symbols, request, &names, &why) != FW_OK) {
         http_reply_failure(r, &why);
         return;
@@ -207,8 +200,7 @@ static void out_missing(struct report_bytes *out, const struct report *report,
         if (symbols_report_has(names, i) || !symbols_report_unnamed(names, i))
             continue;
         out_format(out, "%s{\"debug_id\":\"", any ? "," : "");
-        for (uint32_t k = 0; k < image->id_size; k++)
-            out_format(out, "%02x", image->id[k]);
+        out_hex(out, image->id, image->id_size);
         out_text(out, "\",\"name\":");
         out_json(out, image->name);
         out_text(out, "}");
@@ -270,8 +262,8 @@ static void do_symbolicate(struct http_request *r)
 static void in_turn(struct http_request *r, void (*handle)(struct http_request *r))
 {
     struct symbols *symbols = r->collector->symbols;
-    bool heavy = r->body.size > HEAVY_BYTES;
-    if (heavy && !symbols_heavy_begin(symbols)) {
+    bool large = r->body.size > LARGE_BYTES;
+    if (large && !symbols_alone_begin(symbols)) {
         http_set_header(r, "Retry-After", "5");
         http_reply_error(r, 503,
                          "another large request is being worked on; try again in some "
@@ -279,8 +271,8 @@ static void in_turn(struct http_request *r, void (*handle)(struct http_request *
         return;
     }
     handle(r);
-    if (heavy)
-        symbols_heavy_end(symbols);
+    if (large)
+        symbols_alone_end(symbols);
 }
 
 static void post_v5(struct http_request *r)

@@ -83,7 +83,7 @@ fw_error blobs_s3_open(const char *url, const char *cache, uint64_t cache_bytes,
 {
     struct s3_blobs *b = calloc(1, sizeof *b);
     if (!b)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     b->base.driver = &driver;
     fw_error error = s3_open(url, &b->s3, why);
     if (!error)
@@ -162,7 +162,7 @@ static fw_error complete(struct s3_blobs *b, struct parts *parts, const char *qu
     size_t size = 0;
     FILE *list = open_memstream(&text, &size);
     if (!list)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     fputs("<CompleteMultipartUpload>", list);
     for (size_t i = 0; i < parts->count; i++)
         fprintf(list, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag></Part>", i + 1,
@@ -170,7 +170,7 @@ static fw_error complete(struct s3_blobs *b, struct parts *parts, const char *qu
     fputs("</CompleteMultipartUpload>", list);
     if (fclose(list) != 0) {
         free(text);
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     }
     struct s3_request request = request_for("POST", parts->key);
     request.query = query;
@@ -233,7 +233,7 @@ static fw_error put_parts(struct s3_blobs *b, struct parts *parts, struct fw_fai
     parts->count = (size_t)((parts->size + parts->part_size - 1) / parts->part_size);
     parts->etags = calloc(parts->count, sizeof *parts->etags);
     if (!parts->etags)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     fw_error error = start_parts(b, parts, why);
     if (!error) {
         for (size_t i = 0; !error && i < parts->count; i++)
@@ -304,7 +304,7 @@ static fw_error get(struct blobs *blobs, const char *key, uint64_t offset, uint6
     if (!error && !answer.data)
         answer.data = malloc(1);
     if (!error && !answer.data)
-        error = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        error = failure_memory(why);
     if (error) {
         s3_answer_free(&answer);
         return error;
@@ -328,9 +328,7 @@ static fw_error file(struct blobs *blobs, const char *key, int *fd, struct fw_fa
 
 /* One page: asks for it, and hands its objects on. */
 static fw_error list_page(struct s3_blobs *b, const char *wanted, struct s3_page *page, bool *more,
-                          bool (*each)(void *context, const char *key, uint64_t size,
-                                       uint64_t changed_ms),
-                          void *context, struct fw_failure *why)
+                          blobs_each each, void *context, struct fw_failure *why)
 {
     char query[8192] = "";
     if ((page->token[0] && !s3_query_add(query, sizeof query, "continuation-token", page->token)) ||
@@ -359,10 +357,8 @@ static fw_error list_page(struct s3_blobs *b, const char *wanted, struct s3_page
     return error;
 }
 
-static fw_error list(struct blobs *blobs, const char *prefix,
-                     bool (*each)(void *context, const char *key, uint64_t size,
-                                  uint64_t changed_ms),
-                     void *context, struct fw_failure *why)
+static fw_error list(struct blobs *blobs, const char *prefix, blobs_each each, void *context,
+                     struct fw_failure *why)
 {
     struct s3_blobs *b = mine(blobs);
     char wanted[BLOBS_KEY_MAX + 320];

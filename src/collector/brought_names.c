@@ -67,7 +67,7 @@ fw_error brought_names_find(struct db_conn *conn, int64_t project, const struct 
                                  .flags = (uint8_t)db_get_int(rows, 3)};
     e = db_end(rows, why);
     if (!e && !memory)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     found->names = names;
     found->count = e ? 0 : count;
     return e;

@@ -17,7 +17,8 @@
  * that no report had for long go with retention. */
 fw_error brought_names_seen(struct db_conn *conn, int64_t project, const struct stack_frame *frame,
                             int64_t seen_ms, bool *known, struct fw_failure *why);
-/* Row `number` (innermost function: 0) of a frame. What another worker made meanwhile stays. */
+/* Row `number` (innermost function: 0) of a frame; in the caller's transaction. What another worker
+ * made meanwhile stays. */
 fw_error brought_names_add(struct db_conn *conn, int64_t project, const struct stack_frame *frame,
                            uint32_t number, const struct report_name *name, int64_t seen_ms,
                            bool *made, struct fw_failure *why);

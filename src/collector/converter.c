@@ -14,6 +14,8 @@
  *     {"end": {...}} or {"error": {"code": n, "message": ...}}
  */
 #include "base/failure.h"
+#include "base/hex.h"
+#include "collector/clock.h"
 #include "collector/lockdown.h"
 #include "collector/unpack.h"
 #include "object/codecs.h"
@@ -30,7 +32,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { INPUT = 0, OUTPUT = 1, FOLDER = 3, THREADS = 2, CHUNK = 1 << 16, MESSAGE_MS = 250 };
@@ -67,9 +68,7 @@ static void tell(json_t *line)
 static void progress(void *context, const char *phase, uint64_t done, uint64_t total)
 {
     struct run *run = context;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int64_t ms = clock_ms();
     if (ms - run->told_ms < MESSAGE_MS)
         return;
     run->told_ms = ms;
@@ -81,9 +80,8 @@ static void progress(void *context, const char *phase, uint64_t done, uint64_t t
 static void tell_slice(struct run *run, const struct debug_slice *slice, unsigned map,
                        uint64_t map_size, const char *message)
 {
-    char id[2 * sizeof slice->id + 1] = "";
-    for (size_t i = 0; i < slice->id_size; i++)
-        snprintf(id + 2 * i, 3, "%02x", slice->id[i]);
+    char id[2 * sizeof slice->id + 1];
+    hex_text(id, slice->id, slice->id_size);
     json_t *features = json_array();
     for (size_t i = 0; debug_file_feature_names[i]; i++)
         if (slice->features & 1u << i)

@@ -1,6 +1,7 @@
 /* The job "forget": forget.h. */
 #include "collector/forget.h"
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/access.h"
 #include "collector/groups.h"
 #include "collector/jobs.h"
@@ -24,40 +25,21 @@ enum {
 fw_error forget_ask(struct db_conn *conn, int64_t project, const uint8_t install[FORGET_HASH],
                     int64_t *job, struct fw_failure *why)
 {
-    struct db_rows *rows;
     char subject[SUBJECT];
     int size = snprintf(subject, sizeof subject, "%" PRId64 ":", project);
-    for (int i = 0; i < FORGET_HASH; i++)
-        size += snprintf(subject + size, sizeof subject - (size_t)size, "%02x", install[i]);
+    hex_text(subject + size, install, FORGET_HASH);
     *job = 0;
     fw_error e = jobs_add(conn, "forget", subject, "", why);
     /* One that was queued already means the reports of until now as well. */
-    e = e ? e
-          : db_query(conn, &rows, why,
-                     "UPDATE job SET payload = CAST((SELECT COALESCE(MAX(seq), 0) FROM inbox)"
-                     " AS TEXT) WHERE kind = 'forget' AND subject = $1 AND state = 0 RETURNING id",
-                     DB_VALUES(db_text(subject)));
-    if (e)
-        return e;
-    if (db_next(rows))
-        *job = db_get_int(rows, 0);
-    return db_end(rows, why);
+    return e ? e
+             : db_query_int(
+                   conn, job, why,
+                   "UPDATE job SET payload = CAST((SELECT COALESCE(MAX(seq), 0) FROM inbox)"
+                   " AS TEXT) WHERE kind = 'forget' AND subject = $1 AND state = 0 RETURNING id",
+                   DB_VALUES(db_text(subject)));
 }
 
 /* ---- small things ---- */
-
-static fw_error number(struct db_conn *conn, int64_t *value, const char *sql,
-                       const struct db_value *values, size_t count, struct fw_failure *why)
-{
-    struct db_rows *rows;
-    *value = 0;
-    fw_error e = db_query(conn, &rows, why, sql, values, count);
-    if (e)
-        return e;
-    if (db_next(rows))
-        *value = db_get_int(rows, 0);
-    return db_end(rows, why);
-}
 
 static fw_error number_now(struct forget *f, int64_t *value, const char *sql,
                            const struct db_value *values, size_t count, struct fw_failure *why)
@@ -66,7 +48,7 @@ static fw_error number_now(struct forget *f, int64_t *value, const char *sql,
     fw_error e = db_take(f->c->db, DB_READ, &conn, why);
     if (e)
         return e;
-    e = number(conn, value, sql, values, count, why);
+    e = db_query_int(conn, value, why, sql, values, count);
     db_give(f->c->db, conn);
     return e;
 }
@@ -388,7 +370,8 @@ static fw_error drop_unreadable(struct forget *f, struct fw_failure *why)
     return e;
 }
 
-fw_error forget_all(struct forget *f, struct fw_failure *why)
+/* FW_ERR_TIMEOUT: again later, reports still wait for a worker, or bodies for their pack. */
+static fw_error forget_all(struct forget *f, struct fw_failure *why)
 {
     fw_error e = wait_for_workers(f, why);
     e = e ? e : drop_reports(f, why);

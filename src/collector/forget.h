@@ -29,8 +29,6 @@ struct forget {
     uint8_t install[FORGET_HASH];
     uint64_t reports, packs; /* removed, and written anew */
 };
-/* FW_ERR_TIMEOUT: again later, reports still wait for a worker, or bodies for their pack. */
-fw_error forget_all(struct forget *f, struct fw_failure *why);
 
 /* forget_pack.c: pack `row` without the bodies of the installation, which are let go, and without
  * bytes that no report names. */

@@ -74,7 +74,7 @@ static fw_error read_bodies(struct rewrite *r, struct db_conn *conn, struct fw_f
         r->named += body->size;
     }
     e = db_end(rows, why);
-    return e || room ? e : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return e || room ? e : failure_memory(why);
 }
 
 static fw_error read_rows(struct rewrite *r, struct fw_failure *why)

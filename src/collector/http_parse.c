@@ -1,19 +1,11 @@
 /* http_parse.h. Every text ends with NUL, and the server's header limit bounds it. */
 #include "collector/http_parse.h"
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #include <string.h>
 #include <strings.h>
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 static bool is_utf8(const char *text)
 {

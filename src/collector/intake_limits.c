@@ -37,7 +37,7 @@ static fw_error load(struct intake_limits *limits, struct db_conn *conn, int64_t
 {
     struct db_rows *rows;
     if (!array_room(&limits->projects, &limits->capacity, limits->count, sizeof *limits->projects))
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     struct limits_project *p = &limits->projects[limits->count];
     *p = (struct limits_project){.project = project};
     fw_error e = db_query(conn, &rows, why, "SELECT kind, made FROM made WHERE project = $1",

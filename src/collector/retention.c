@@ -175,7 +175,7 @@ static fw_error read_projects(struct collector *c, struct projects *projects,
         }
         e = db_end(rows, why);
         if (!e && !room)
-            e = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+            e = failure_memory(why);
     }
     db_give(c->db, conn);
     return e;
@@ -207,7 +207,8 @@ static fw_error run_shared(struct retention_run *run, const struct projects *pro
     return e;
 }
 
-fw_error retention_all(struct retention_run *run, struct fw_failure *why)
+/* Every project, then what belongs to none, then the disk. */
+static fw_error remove_all(struct retention_run *run, struct fw_failure *why)
 {
     struct projects projects = {0};
     run->now_ms = collector_now_ms();
@@ -264,7 +265,7 @@ static fw_error run_job(struct collector *c, const struct job *job, struct fw_fa
 {
     struct progress progress = {c, job, 0};
     struct retention_run run = {.c = c, .ours = still_ours, .context = &progress};
-    return retention_all(&run, why);
+    return remove_all(&run, why);
 }
 
 extern const struct job_kind job_retention;

@@ -85,9 +85,7 @@ static fw_error start_figures(struct collector *c, struct fw_failure *why)
     c->metrics = metrics_create();
     c->limits = rate_limits_create();
     c->heavy = heavy_create();
-    return c->metrics && c->limits && c->heavy
-               ? FW_OK
-               : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return c->metrics && c->limits && c->heavy ? FW_OK : failure_memory(why);
 }
 
 static fw_error start_health(struct collector *c, struct fw_failure *why)

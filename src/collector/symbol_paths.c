@@ -111,14 +111,14 @@ static void reply_breakpad(struct http_request *r, const struct symbol_wish *wis
         reply_not_found(r);
         return;
     }
-    if (!symbols_heavy_begin(symbols)) {
+    if (!symbols_alone_begin(symbols)) {
         symbols_drop(image);
         http_set_header(r, "Retry-After", "5");
         http_reply_error(r, 503, "another large answer is being made; try again in some seconds");
         return;
     }
     fw_error error = symbols_breakpad(image, &text, &size, &why);
-    symbols_heavy_end(symbols);
+    symbols_alone_end(symbols);
     symbols_drop(image);
     if (error != FW_OK)
         http_reply_failure(r, &why);

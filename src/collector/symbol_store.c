@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/collector.h"
 #include "collector/jobs.h"
 #include "collector/stack_group.h"
@@ -12,9 +13,8 @@
 
 void symbol_id_hex(const uint8_t *id, size_t size, char *hex, size_t hex_size)
 {
-    hex[0] = 0;
-    for (size_t i = 0; i < size && 2 * i + 2 < hex_size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    size_t room = (hex_size - 1) / 2;
+    hex_text(hex, id, size < room ? size : room);
 }
 
 static void copy(char *to, size_t size, const char *from)
@@ -96,7 +96,7 @@ static fw_error mark_images(struct db_conn *conn, const uint8_t *id, size_t id_s
             (*list)[(*count)++] = db_get_int(rows, 0);
     }
     error = db_end(rows, why);
-    return room ? error : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return room ? error : failure_memory(why);
 }
 
 fw_error symbol_store_choose(struct db_conn *conn, const uint8_t *id, size_t id_size,

@@ -21,6 +21,10 @@ enum {
     DEBUG_FILE_ID_LEAST = 4 /* bytes of an identity; what is shorter is none */
 };
 enum debug_file_form debug_file_form(struct span start);
+/* The same by the start of a file; DEBUG_FILE_NONE when it cannot be read. */
+enum debug_file_form debug_file_form_at(const char *path);
+/* Whether files of this form hold symbols alone: a symbol map, GSYM or Breakpad text. */
+bool debug_file_is_symbols(enum debug_file_form form);
 
 enum debug_file_kind {
     DEBUG_FILE_EXECUTABLE = 1, /* has code */

@@ -15,7 +15,7 @@ import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from debug_files import build_id, compile_elf, send, split_elf
-from server import SKIP, Server
+from server import SKIP, Server, key_file
 
 SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/data")
 TOOL = sys.argv[2]
@@ -160,19 +160,12 @@ class Push(unittest.TestCase):
             print("no C compiler: skipped")
             sys.exit(SKIP)
         cls.server = Server("--disk-reserve", "1M").start()
-        cls.key = cls.key_file(cls.server.new_token(["symbols:write"]), "token")
+        cls.key = key_file(cls.folder, "token", cls.server.new_token(["symbols:write"]))
 
     @classmethod
     def tearDownClass(cls):
         cls.server.__exit__(None, None, None)
         shutil.rmtree(cls.folder)
-
-    @classmethod
-    def key_file(cls, secret, name):
-        path = os.path.join(cls.folder, name)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
-            out.write(secret)
-        return path
 
     def place(self, name):
         path = os.path.join(self.folder, name)
@@ -337,9 +330,9 @@ class Push(unittest.TestCase):
 
     def test_wrong_key(self):
         path = compile_elf(self.folder, "keyed", 121)
-        reports = self.key_file(self.server.new_key(), "key")
+        reports = key_file(self.folder, "key", self.server.new_key())
         self.assertIn("symbols:write", self.push(path, status=4, key=reports))
-        nonsense = self.key_file("fwt_nonsense", "nonsense")
+        nonsense = key_file(self.folder, "nonsense", "fwt_nonsense")
         self.assertIn("token", self.push(path, status=4, key=nonsense))
 
     def test_useless_files(self):

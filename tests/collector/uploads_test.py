@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import postgres
 import s3
 from debug_files import TYPE, build_id, compile_elf, create, patch, send, split_elf, wait
+from load import SQLite, leases_run_out
 from server import SKIP, Server
 
 SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/data")
@@ -426,6 +427,7 @@ class Killed(unittest.TestCase):
             self.assertEqual(server.get(place).json()["received"], 4 << 20)
             self.assertEqual(patch(server, place, 4 << 20, data[4 << 20:]).status, 204)
             server.kill()  # the conversion is queued, or runs
+            leases_run_out(SQLite(server))
             server = Server("--disk-reserve", "1M", folder=server.folder, token=token).start()
             try:
                 result = wait(server, place, 120)
@@ -457,6 +459,7 @@ class Killed(unittest.TestCase):
             while converters(name) and time.monotonic() < end:
                 time.sleep(0.05)
             self.assertEqual(converters(name), [])
+            leases_run_out(SQLite(server))
             server = Server("--disk-reserve", "1M", folder=server.folder, token=token).start()
             try:
                 result = wait(server, place, 180)
