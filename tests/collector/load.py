@@ -206,7 +206,8 @@ def check_reports(db, load):
                 "FROM report WHERE pack IS NULL AND body_offset NOT IN (SELECT seq FROM inbox WHERE state = 2)",
                 "FROM inbox WHERE state = 2 AND seq NOT IN (SELECT body_offset FROM report WHERE pack IS NULL)",
                 "FROM report WHERE pack IS NOT NULL AND pack NOT IN (SELECT id FROM pack)",
-                "FROM pack WHERE size <> (SELECT SUM(body_size) FROM report WHERE report.pack = pack.id)"):
+                # More bytes than that: a server was killed while it moved rows; they are in another pack, too.
+                "FROM pack WHERE size < (SELECT SUM(body_size) FROM report WHERE report.pack = pack.id)"):
         assert db.one("SELECT COUNT(*) " + sql) == 0, (sql, db.rows("SELECT * %s LIMIT 5" % sql))
     return len(there)
 
