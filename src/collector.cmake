@@ -9,6 +9,7 @@ set(FW_COLLECTOR
   collector/api_calls.c
   collector/api_calls_allow.c
   collector/api_download.c
+  collector/api_failed.c
   collector/api_flame.c
   collector/api_flame_cache.c
   collector/api_frames.c
@@ -34,6 +35,7 @@ set(FW_COLLECTOR
   collector/brought_names.c
   collector/calls_table.c
   collector/clock.c
+  collector/data_folder.c
   collector/db.c
   collector/db_binary.c
   collector/db_cache.c
@@ -108,6 +110,7 @@ set(FW_COLLECTOR
   collector/s3_attempt.c
   collector/s3_request.c
   collector/s3_settings.c
+  collector/s3_tidy.c
   collector/s3_xml.c
   collector/sandbox.c
   collector/schema.c

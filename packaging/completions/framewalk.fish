@@ -127,6 +127,7 @@ complete -c framewalk -n $push -l plain-http -d 'Allow http:// to other machines
 complete -c framewalk -n $push -l keep -d 'Remove nothing from folders'
 complete -c framewalk -n $push -l include-stripped -d 'Also programs without names'
 complete -c framewalk -n $push -l wait -d 'Until debug files are converted'
+complete -c framewalk -n $push -l wait-limit -x -d 'Seconds without news, after which that ends'
 complete -c framewalk -n $push -l json -d 'Print the result as JSON'
 complete -c framewalk -n $push -l check-calls -x -d 'Send nothing: new calls of a version'
 complete -c framewalk -n $push -l project -x -d 'For a token of several projects: which'

@@ -146,6 +146,7 @@ _framewalk_push() {
         '--keep[remove nothing from folders]' \
         '--include-stripped[also programs without names]' \
         '--wait[until debug files are converted]' \
+        '--wait-limit=[the same, so long without news]:seconds:' \
         '--json[print the result as JSON]' \
         '(-n --dry-run)'{-n,--dry-run}'[list what would be sent]' \
         '(-v --verbose)'{-v,--verbose}'[say what became of each report and file]' \

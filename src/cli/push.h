@@ -11,8 +11,9 @@ void push_usage(FILE *to);
 struct push_command { /* push_options.c: the command line */
     const char *url, *key_file, *ca_file;
     bool plain_http, keep, dry_run, quiet, verbose, help;
-    bool stripped_too; /* executables without names as well */
-    bool wait;         /* for the conversion of debug files */
+    bool stripped_too;   /* executables without names as well */
+    bool wait;           /* for the conversion of debug files */
+    unsigned wait_limit; /* seconds without news after which that ends */
     bool json;
     const char *check_calls; /* FROM..TO or VERSION; NULL: send something */
     const char *project;     /* NULL: the key's, or "default" */

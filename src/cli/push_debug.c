@@ -6,6 +6,7 @@
  */
 #include "cli/push_debug.h"
 
+#include "cli/push_companions.h"
 #include "cli/push_http.h"
 #include "cli/push_pack.h"
 
@@ -25,6 +26,13 @@ enum {
 };
 
 static const char *const kinds[] = {"", "executable", "debuginfo", "map"};
+
+struct push_wait {  /* for the collector's conversions, of all files together */
+    unsigned limit; /* seconds without news */
+    time_t since;   /* the last news, by the monotonic clock; 0: none yet */
+    char heard[80]; /* what the last answer told */
+    bool over;
+};
 
 /* ---- what the collector lacks ---- */
 
@@ -274,8 +282,12 @@ static void send_file(struct push_debug *d, struct push_http *http, size_t index
 {
     struct push_file *file = &d->found.files[index];
     struct sending s = {.debug = d, .http = http, .file = file, .number = number, .of = of};
+    if (!push_companions_make(file, d->progress))
+        return;
     progress_show(d->progress, "Packing %s", file->path);
-    if (!push_pack_open(file, &s.pack, file->message, sizeof file->message)) {
+    bool packed = push_pack_open(file, &s.pack, file->message, sizeof file->message);
+    push_companions_drop(file);
+    if (!packed) {
         file->fate = PUSH_FAILED;
         return;
     }
@@ -307,7 +319,36 @@ static bool take_result(struct push_file *file, const json_t *said)
     return true;
 }
 
-static void wait_for(struct push_debug *d, struct push_http *http, struct push_file *file)
+static bool has_news(struct push_wait *wait, const struct push_file *file, const json_t *said)
+{
+    const char *state = json_string_value(json_object_get(said, "state"));
+    json_int_t done = json_integer_value(json_object_get(said, "done"));
+    char now[sizeof wait->heard];
+    snprintf(now, sizeof now, "%s %.12s %lld", file->upload, state ? state : "", (long long)done);
+    bool news = strcmp(now, wait->heard) != 0;
+    memcpy(wait->heard, now, sizeof now);
+    return news;
+}
+
+/* False: nothing new has been heard for as long as --wait-limit says. */
+static bool goes_on(struct push_wait *wait, struct push_file *file, const json_t *said)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const char *state = json_string_value(json_object_get(said, "state"));
+    if (!wait->over && (has_news(wait, file, said) || !wait->since))
+        wait->since = now.tv_sec;
+    wait->over |= now.tv_sec - wait->since >= (time_t)wait->limit;
+    if (wait->over)
+        snprintf(file->message, sizeof file->message,
+                 "sent, and still %.12s: the collector told nothing new for %u s (--wait-limit); "
+                 "it goes on by itself, and its page lists its jobs",
+                 state ? state : "unknown", wait->limit);
+    return !wait->over;
+}
+
+static void wait_for(struct push_debug *d, struct push_http *http, struct push_wait *wait,
+                     struct push_file *file)
 {
     struct push_answer answer;
     unsigned failures = 0;
@@ -321,9 +362,10 @@ static void wait_for(struct push_debug *d, struct push_http *http, struct push_f
         double part = (double)json_integer_value(json_object_get(answer.json, "total"));
         if (part > 0)
             part = (double)json_integer_value(json_object_get(answer.json, "done")) / part;
+        bool patient = done || goes_on(wait, file, answer.json);
         json_decref(answer.json);
         failures = answer.status == 200 ? 0 : failures + 1;
-        if (done)
+        if (done || !patient)
             return;
         if (failures == TRIES) {
             file->fate = PUSH_FAILED;
@@ -350,6 +392,7 @@ static enum cli_exit send_all(struct push_debug *d, struct push_http *http)
 {
     struct push_found *found = &d->found;
     struct push_answer answer = {0};
+    struct push_wait wait = {.limit = d->command->wait_limit};
     size_t of = 0, number = 0;
     enum cli_exit code = CLI_OK;
     if (!ask_all(d, http, &answer)) {
@@ -377,10 +420,12 @@ static enum cli_exit send_all(struct push_debug *d, struct push_http *http)
         struct push_file *file = &found->files[i];
         if (file->fate != PUSH_SENT)
             continue;
-        wait_for(d, http, file);
+        wait_for(d, http, &wait, file);
         if (file->fate != PUSH_SENT && code == CLI_OK)
             code = file->fate == PUSH_USELESS ? CLI_FORMAT : CLI_FAILED;
     }
+    if ((wait.over || push_companions_missed(found)) && code == CLI_OK)
+        code = CLI_INCOMPLETE;
     progress_end(d->progress);
     for (size_t i = 0; i < found->count && code != CLI_OK; i++)
         if (found->files[i].fate == PUSH_SENT)
@@ -392,6 +437,7 @@ enum cli_exit push_debug_send(struct push_debug *d)
 {
     struct fw_failure why = {0};
     push_find_choose(&d->found, d->command->stripped_too);
+    push_companions_plan(&d->found);
     if (d->found.no_memory) {
         cli_error("out of memory");
         return CLI_FAILED;
@@ -425,6 +471,11 @@ static void tell_file(const struct push_debug *d, const struct push_file *file)
 {
     const struct push_command *c = d->command;
     bool would = file->fate == PUSH_WANTED && c->dry_run;
+    if (file->fate == PUSH_ALONE || file->incomplete) {
+        cli_error("%s: %s", file->path, file->missing);
+        if (file->fate == PUSH_ALONE)
+            return;
+    }
     if (file->fate == PUSH_FAILED || file->fate == PUSH_USELESS) {
         cli_error("%s: %s%s%s", file->path,
                   file->fate == PUSH_FAILED ? "not sent" : "the collector cannot use it",
@@ -475,6 +526,7 @@ void push_debug_tell(const struct push_debug *d)
     tell_count(", ", count_of(found, PUSH_STRIPPED), "stripped (--include-stripped sends them)");
     tell_count(", ", count_of(found, PUSH_NO_ID), "without build id");
     tell_count(", ", count_of(found, PUSH_USELESS), "of no use to the collector");
+    tell_count(", ", count_of(found, PUSH_ALONE), "not made: files with names are missing");
     tell_count(", ",
                count_of(found, PUSH_FAILED) +
                    (d->command->dry_run ? 0 : count_of(found, PUSH_WANTED)),

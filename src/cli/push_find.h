@@ -18,12 +18,17 @@ enum push_fate { /* what becomes of a file */
                  PUSH_PRESENT,    /* the collector has it */
                  PUSH_SENT,
                  PUSH_USELESS, /* sent, and the collector cannot use it */
-                 PUSH_FAILED
+                 PUSH_FAILED,
+                 PUSH_ALONE /* no map of it: the files that have its names were not found */
 };
 extern const char *const push_fate_words[];
 
 struct push_file {
     char *path;
+    char *source;    /* the file of which it is to be made (push_companions.h); NULL: it is there */
+    char *made;      /* where it was made; NULL: at `path` */
+    bool incomplete; /* made, and names are missing */
+    char missing[200]; /* which file was not found */
     uint64_t size;
     dev_t device; /* with `inode`: what was looked at, and nothing else, is sent */
     ino_t inode;

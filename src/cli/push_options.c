@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -15,10 +16,13 @@ enum {
     OPTION_KEEP,
     OPTION_STRIPPED,
     OPTION_WAIT,
+    OPTION_WAIT_LIMIT,
     OPTION_JSON,
     OPTION_CHECK_CALLS,
     OPTION_PROJECT
 };
+
+enum { WAIT_LIMIT = 1800, WAIT_LIMIT_MOST = 604800 };
 
 static const struct option long_options[] = {
     {"to", required_argument, NULL, OPTION_TO},
@@ -28,6 +32,7 @@ static const struct option long_options[] = {
     {"keep", no_argument, NULL, OPTION_KEEP},
     {"include-stripped", no_argument, NULL, OPTION_STRIPPED},
     {"wait", no_argument, NULL, OPTION_WAIT},
+    {"wait-limit", required_argument, NULL, OPTION_WAIT_LIMIT},
     {"json", no_argument, NULL, OPTION_JSON},
     {"check-calls", required_argument, NULL, OPTION_CHECK_CALLS},
     {"project", required_argument, NULL, OPTION_PROJECT},
@@ -56,6 +61,8 @@ void push_usage(FILE *to)
         "      --keep           remove nothing from folders\n"
         "      --include-stripped  also programs and libraries without names (for debuggers)\n"
         "      --wait           until debug files are converted; say what became of each\n"
+        "      --wait-limit SECONDS  the same; ends when the collector told nothing new for that\n"
+        "                       long (1800)\n"
         "      --json           print the result as JSON, and no text but errors\n"
         "      --check-calls VERSION  (or FROM..TO) send nothing: list watched functions that "
         "this\n"
@@ -69,15 +76,28 @@ void push_usage(FILE *to)
         "Exit status: 0 all sent, or nothing to send; 1 not sent; 2 wrong command line; 4 the key\n"
         "was not accepted, or permission denied; 5 a PATH cannot be opened, is neither report nor\n"
         "debug file, or (--wait) the collector cannot use it;\n"
-        "8 some were sent, others refused or left for later; 9 (--check-calls) there are new "
+        "8 some were sent, others refused or left for later, or (--wait) the collector was not "
+        "done\n"
+        "with all in time; 9 (--check-calls) there are new "
         "calls\n"
         "that the project's allow list does not have.\n",
         to);
 }
 
+static bool seconds(const char *text, unsigned *value)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    *value = (unsigned)number;
+    if (*text >= '0' && *text <= '9' && !*end && number <= WAIT_LIMIT_MOST)
+        return true;
+    cli_error("--wait-limit takes seconds, up to %d, not '%s'", WAIT_LIMIT_MOST, text);
+    return false;
+}
+
 bool push_parse(int argc, char **argv, struct push_command *command)
 {
-    *command = (struct push_command){0};
+    *command = (struct push_command){.wait_limit = WAIT_LIMIT};
     optind = 1;
     opterr = 0;
     int letter;
@@ -90,6 +110,11 @@ bool push_parse(int argc, char **argv, struct push_command *command)
         case OPTION_KEEP: command->keep = true; break;
         case OPTION_STRIPPED: command->stripped_too = true; break;
         case OPTION_WAIT: command->wait = true; break;
+        case OPTION_WAIT_LIMIT:
+            command->wait = true;
+            if (!seconds(optarg, &command->wait_limit))
+                return false;
+            break;
         case OPTION_JSON: command->json = command->quiet = true; break;
         case OPTION_CHECK_CALLS: command->check_calls = optarg; break;
         case OPTION_PROJECT: command->project = optarg; break;

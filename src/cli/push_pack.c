@@ -119,7 +119,8 @@ static bool is_same(int fd, const struct push_file *file)
 bool push_pack_open(const struct push_file *file, struct push_pack *packed, char *why, size_t size)
 {
     *packed = (struct push_pack){0};
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd =
+        open(file->made ? file->made : file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     bool same = fd >= 0 && is_same(fd, file);
     if (!same || !map_file(fd, &packed->bytes)) {
         snprintf(why, size, "%s",

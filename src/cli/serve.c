@@ -34,6 +34,8 @@ void serve_usage(FILE *to)
         "Beyond one machine:\n"
         "      --database URL        sqlite:FILE or postgresql://... (SQLite in the data folder)\n"
         "      --store URL           file:FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=R\n"
+        "  FW_DATABASE and FW_STORE in the environment are the same: there nobody else sees a\n"
+        "  password (PGPASSFILE, PGPASSWORD and AWS_... work, too)\n"
         "\n"
         "Limits; sizes take K, M, G:\n"
         "      --workers N           that process reports and jobs (one a processor)\n"

@@ -51,7 +51,8 @@ fw_error blobs_list(struct blobs *blobs, const char *prefix, blobs_each each, vo
                     struct fw_failure *why);
 /* Free bytes for further blobs; UINT64_MAX when that cannot be known. */
 uint64_t blobs_free(struct blobs *blobs);
-/* Removes what processes that were killed had begun to write, an hour ago or before. */
+/* Removes what processes that were killed had begun to write: an hour ago or before (files), or a
+ * day (S3, where other servers may be writing still). */
 void blobs_tidy(struct blobs *blobs);
 /* Which share of the disk that holds them is in use, 0 to 1; 0 when that cannot be known. */
 double blobs_used(struct blobs *blobs);

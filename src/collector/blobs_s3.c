@@ -4,14 +4,16 @@
  * What an object store gives by itself: an object appears whole or not at all and is durable when
  * PUT, or CompleteMultipartUpload, was answered. Objects are addressed by path
  * (ENDPOINT/BUCKET/PREFIX/KEY), which every such server understands. What a process that was killed
- * has sent of a large file is not seen by anybody; a rule of the bucket
- * (AbortIncompleteMultipartUpload) removes it.
+ * has sent of a large file is not seen by anybody; s3_tidy removes it.
  */
 #include "base/failure.h"
 #include "collector/blobs_cache.h"
 #include "collector/blobs_driver.h"
+#include "collector/collector.h"
 #include "collector/files.h"
+#include "collector/log.h"
 #include "collector/s3_request.h"
+#include "collector/s3_tidy.h"
 #include "collector/s3_xml.h"
 
 #include <errno.h>
@@ -25,6 +27,7 @@
 
 enum { PARTS_MOST = 9000 /* of one object; 10,000 are allowed */ };
 static const uint64_t whole_most = 64 * MEGABYTE, part_least = 16 * MEGABYTE;
+static const uint64_t DAY_MS = 86400000;
 static const uint64_t answer_most = 8 * MEGABYTE; /* of XML */
 
 struct s3_blobs {
@@ -367,6 +370,14 @@ static fw_error list(struct blobs *blobs, const char *prefix, blobs_each each, v
     return error;
 }
 
+/* A day: what another server still sends is not to be touched. */
+static void tidy(struct blobs *blobs)
+{
+    size_t aborted = s3_tidy(mine(blobs)->s3, collector_now_ms() - DAY_MS);
+    if (aborted)
+        log_line("S3: %zu uploads that servers had left half sent were removed", aborted);
+}
+
 static uint64_t free_bytes(struct blobs *blobs)
 {
     (void)blobs;
@@ -396,6 +407,7 @@ static const struct blobs_driver driver = {
     .remove = remove_it,
     .list = list,
     .free = free_bytes,
+    .tidy = tidy,
     .used = used,
     .hold = hold,
 };

@@ -17,8 +17,8 @@ enum { HOUR_MS = 3600000, FILES_MAX = 1000 };
 static const int64_t DAY_MS = 86400000;
 
 const char *const retention_names[RETENTION_KINDS] = {
-    "bodies", "reports",    "day_sums", "sessions",  "calls",  "stacks",
-    "flame",  "unreadable", "seen",     "audit_log", "symbols"};
+    "bodies", "reports", "day_sums",   "sessions", "calls",     "stacks",
+    "flame",  "names",   "unreadable", "seen",     "audit_log", "symbols"};
 
 fw_error retention_go_on(const struct retention_run *run, struct fw_failure *why)
 {

@@ -23,6 +23,7 @@ enum retention_what {
     RETENTION_CALLS,
     RETENTION_STACKS,
     RETENTION_FLAME,
+    RETENTION_NAMES,      /* places whose names no report brought again */
     RETENTION_UNREADABLE, /* reports of the inbox that nobody could read */
     RETENTION_SEEN,
     RETENTION_AUDIT,

@@ -6,6 +6,7 @@ extern const struct http_routes routes_access; /* api_access.c */
 extern const struct http_routes routes_calls;
 extern const struct http_routes routes_calls_allow;
 extern const struct http_routes routes_download;
+extern const struct http_routes routes_failed; /* api_failed.c */
 extern const struct http_routes routes_flame;
 extern const struct http_routes routes_group_actions; /* api_group_actions.c */
 extern const struct http_routes routes_groups_read;
@@ -29,6 +30,7 @@ static const struct http_routes *const tables[] = {
     &routes_calls,
     &routes_calls_allow,
     &routes_download,
+    &routes_failed,
     &routes_flame,
     &routes_group_actions,
     &routes_groups_read,

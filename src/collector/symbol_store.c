@@ -107,7 +107,8 @@ fw_error symbol_store_choose(struct db_conn *conn, const uint8_t *id, size_t id_
         "WHEN map_blob IS NULL THEN CASE WHEN message = '' THEN 0 ELSE 2 END "
         "WHEN id = (SELECT f.id FROM symbol_file f WHERE f.debug_id = $1 AND f.arch = "
         "symbol_file.arch AND f.map_blob IS NOT NULL ORDER BY CASE WHEN f.features LIKE "
-        "'%debug_info%' THEN 3 WHEN f.kind = 3 THEN 2 WHEN f.features LIKE '%symtab%' THEN 1 "
+        "'%debug_info%' AND f.features NOT LIKE '%split%' THEN 4 WHEN f.kind = 3 THEN 3 "
+        "WHEN f.features LIKE '%debug_info%' THEN 2 WHEN f.features LIKE '%symtab%' THEN 1 "
         "ELSE 0 END DESC, f.id DESC LIMIT 1) THEN 1 ELSE 0 END WHERE debug_id = $1";
     int64_t *images = NULL;
     size_t count = 0;

@@ -5,6 +5,10 @@
  *
  * Two requests may send the same part at once: each has a blob of its own, and the first that
  * commits wins, for it alone finds `received` where it began.
+ *
+ * An upload that is not done yet is nobody's business but its owner's, the token that created it:
+ * until its digest was looked at, its contents are what a client says. Others who know the digest
+ * send their own, and learn of an upload when it is done.
  */
 #include "collector/uploads.h"
 
@@ -27,6 +31,9 @@
 enum {
     KEEP_LEAST = 256 << 10, /* bytes of a part that broke off: fewer are not worth a blob */
     RANDOM_DIGITS = 8,
+    OPEN_OF_TOKEN = 64, /* uploads that are being sent; about, when several are created at once */
+    OPEN_OF_ALL = 1024,
+    OPEN_WAIT = 60, /* seconds after which to ask again */
 };
 
 /* ---- shared ---- */
@@ -98,6 +105,7 @@ struct upload { /* a row; texts are in the request's arena */
     enum upload_state state;
     uint64_t done, total; /* of the job */
     bool running;
+    int64_t owner;
 };
 
 static const char *copy_text(struct arena *arena, const char *text)
@@ -109,12 +117,13 @@ static const char *copy_text(struct arena *arena, const char *text)
 
 static const char select_upload[] =
     "SELECT u.id, u.name, u.size, u.received, u.state, u.message, u.result, j.done, j.total, "
-    "j.state FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
+    "j.state, u.owner FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
     "j.state < 2 WHERE u.id = $1";
 static const char select_same[] =
     "SELECT u.id, u.name, u.size, u.received, u.state, u.message, u.result, j.done, j.total, "
-    "j.state FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
-    "j.state < 2 WHERE u.sha256 = $1 AND u.size = $2 AND u.state < 3 "
+    "j.state, u.owner FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
+    "j.state < 2 WHERE u.sha256 = $1 AND u.size = $2 AND (u.state = 2 OR (u.state < 2 AND "
+    "u.owner = $3)) "
     "ORDER BY u.state DESC, u.received DESC LIMIT 1";
 
 /* FW_ERR_NOT_FOUND when there is none. */
@@ -138,7 +147,8 @@ static fw_error find_upload(struct http_request *r, const char *sql, const struc
                                   .result = copy_text(&r->arena, db_get_text(rows, 6)),
                                   .done = (uint64_t)db_get_int(rows, 7),
                                   .total = (uint64_t)db_get_int(rows, 8),
-                                  .running = db_get_int(rows, 9) == 1};
+                                  .running = db_get_int(rows, 9) == 1,
+                                  .owner = db_get_int(rows, 10)};
         snprintf(upload->id, sizeof upload->id, "%s", db_get_text(rows, 0));
     }
     if (error == FW_OK)
@@ -150,15 +160,24 @@ static fw_error find_upload(struct http_request *r, const char *sql, const struc
     return error;
 }
 
-/* The upload of {id}. False, and replied, when there is none. */
+/* Of the token that created it, and of administrators. */
+static bool is_owner(const struct http_request *r, const struct upload *u)
+{
+    return u->owner == r->access.id || (r->access.scopes & ACCESS_ADMIN && !r->access.project);
+}
+
+/* The upload of {id}. False, and replied, when there is none that the client may know of. */
 static bool named_upload(struct http_request *r, struct upload *upload)
 {
     const char *id = http_part(r, "id");
     struct fw_failure why = {0};
     if (!is_id(id))
         failure_say(&why, FW_ERR_NOT_FOUND, 0, "no such upload");
-    else if (find_upload(r, select_upload, DB_VALUES(db_text(id)), upload, &why) == FW_OK)
-        return true;
+    else if (find_upload(r, select_upload, DB_VALUES(db_text(id)), upload, &why) == FW_OK) {
+        if (upload->state == UPLOAD_CONVERTED || is_owner(r, upload))
+            return true;
+        failure_say(&why, FW_ERR_NOT_FOUND, 0, "no such upload");
+    }
     http_reply_failure(r, &why);
     return false;
 }
@@ -194,6 +213,52 @@ static void set_place(struct http_request *r, const struct upload *u)
 
 /* ---- creation ---- */
 
+static fw_error count_open(struct db_conn *conn, int64_t owner, int64_t *mine, int64_t *all,
+                           struct fw_failure *why)
+{
+    struct db_rows *rows;
+    fw_error error = db_query(conn, &rows, why,
+                              "SELECT (SELECT COUNT(*) FROM upload WHERE state = 0 AND owner = $1),"
+                              " (SELECT COUNT(*) FROM upload WHERE state = 0)",
+                              DB_VALUES(db_int(owner)));
+    if (error != FW_OK)
+        return error;
+    if (db_next(rows)) {
+        *mine = db_get_int(rows, 0);
+        *all = db_get_int(rows, 1);
+    }
+    return db_end(rows, why);
+}
+
+/* False, and replied, when too many are being sent. */
+static bool may_open(struct http_request *r)
+{
+    struct db_conn *conn;
+    struct fw_failure why = {0};
+    int64_t mine = 0, all = 0;
+    fw_error error = db_take(r->collector->db, DB_READ, &conn, &why);
+    if (error == FW_OK) {
+        error = count_open(conn, r->access.id, &mine, &all, &why);
+        db_give(r->collector->db, conn);
+    }
+    if (error != FW_OK) {
+        http_reply_failure(r, &why);
+        return false;
+    }
+    if (mine < OPEN_OF_TOKEN && all < OPEN_OF_ALL)
+        return true;
+    set_number(r, "Retry-After", OPEN_WAIT);
+    if (mine >= OPEN_OF_TOKEN)
+        http_reply_error(r, 429,
+                         "%d uploads of this token are not whole: finish them, or remove them "
+                         "(DELETE); those that nobody continues go after three days",
+                         OPEN_OF_TOKEN);
+    else
+        http_reply_error(r, 507, "%d uploads are not whole, more are not taken: try again later",
+                         OPEN_OF_ALL);
+    return false;
+}
+
 static fw_error insert_upload(struct http_request *r, const struct upload *u, const uint8_t *sha256,
                               struct fw_failure *why)
 {
@@ -206,11 +271,11 @@ static fw_error insert_upload(struct http_request *r, const struct upload *u, co
     if (error == FW_OK)
         error = db_run(conn, why,
                        "INSERT INTO upload (id, name, size, sha256, received, state, message, "
-                       "created_ms, changed_ms, created_by) VALUES ($1, $2, $3, $4, 0, 0, '', $5, "
-                       "$5, $6)",
+                       "created_ms, changed_ms, created_by, owner) VALUES ($1, $2, $3, $4, 0, 0, "
+                       "'', $5, $5, $6, $7)",
                        DB_VALUES(db_text(u->id), db_text(u->name), db_int((int64_t)u->size),
                                  sha256 ? db_bytes(sha256, 32) : db_null(), db_int(now),
-                                 db_text(r->access.label)));
+                                 db_text(r->access.label), db_int(r->access.id)));
     if (error == FW_OK)
         error = db_commit(conn, why);
     db_give(r->collector->db, conn);
@@ -249,6 +314,8 @@ static void create_new(struct http_request *r, struct upload *u, const uint8_t *
         no_room(r);
         return;
     }
+    if (!may_open(r))
+        return;
     upload_metadata_name(http_header(r, "Upload-Metadata"), name);
     u->name = name;
     u->result = u->message = "";
@@ -267,10 +334,11 @@ static void create(struct http_request *r)
     bool given;
     if (!speak_tus(r) || !read_creation(r, &u, sha256, &given))
         return;
-    fw_error error =
-        given ? find_upload(r, select_same,
-                            DB_VALUES(db_bytes(sha256, 32), db_int((int64_t)u.size)), &same, &why)
-              : FW_ERR_NOT_FOUND;
+    fw_error error = given ? find_upload(r, select_same,
+                                         DB_VALUES(db_bytes(sha256, 32), db_int((int64_t)u.size),
+                                                   db_int(r->access.id)),
+                                         &same, &why)
+                           : FW_ERR_NOT_FOUND;
     if (error == FW_OK)
         reply_upload(r, 200, &same);
     else if (error == FW_ERR_NOT_FOUND)
@@ -500,6 +568,10 @@ static void terminate(struct http_request *r)
     char prefix[64];
     if (!speak_tus(r) || !named_upload(r, &u))
         return;
+    if (!is_owner(r, &u)) {
+        http_reply_error(r, 403, "another token has sent it: an administrator may remove it");
+        return;
+    }
     fw_error error = db_take(r->collector->db, DB_WRITE, &conn, &why);
     if (error == FW_OK) {
         error = remove_rows(conn, u.id, &gone, &why);

@@ -256,6 +256,9 @@ def check_keep(c, P, at):
     assert c.call("get", P + "retention", at)["reports"] == 0
     c.call("post", P + "retention", at)
     c.call("post", P + "forget", at, body={"install": "nobody"})
+    assert c.call("get", P + "failed", at) == {"items": [], "next": None}
+    for action in ("requeue", "delete"):
+        assert c.call("post", P + "failed/" + action, at, body={"all": True}) == {"reports": 0, "left": 0}
 
 
 def main():
