@@ -24,6 +24,7 @@ set(FW_COLLECTOR
   collector/api_rules.c
   collector/api_server.c
   collector/api_settings.c
+  collector/api_source.c
   collector/api_symbolicate.c
   collector/api_symbols.c
   collector/backup.c
@@ -117,6 +118,8 @@ set(FW_COLLECTOR
   collector/scrub.c
   collector/serve_options.c
   collector/server.c
+  collector/source_store.c
+  collector/sources.c
   collector/stack_code.c
   collector/stack_group.c
   collector/symbol_files.c
@@ -128,11 +131,14 @@ set(FW_COLLECTOR
   collector/symbols_report.c
   collector/symbols_stack.c
   collector/token_request.c
+  collector/upload_child.c
   collector/upload_job.c
   collector/upload_metadata.c
   collector/upload_parts.c
+  collector/upload_store.c
   collector/upload_sweep.c
   collector/uploads.c
+  collector/uploads_part.c
   collector/versions.c
   )
 include(${PROJECT_SOURCE_DIR}/cmake/page.cmake)
@@ -158,7 +164,7 @@ add_library(framewalk_lockdown OBJECT collector/lockdown.c)
 target_include_directories(framewalk_lockdown PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(framewalk_lockdown PRIVATE _GNU_SOURCE)
 target_link_libraries(framewalk_lockdown PUBLIC PkgConfig::LIBSECCOMP)
-add_executable(framewalk_converter collector/converter.c)
+add_executable(framewalk_converter collector/converter.c collector/source_bundle.c)
 set_target_properties(framewalk_converter PROPERTIES OUTPUT_NAME framewalk-converter)
 target_compile_definitions(framewalk_converter PRIVATE _GNU_SOURCE)
 target_link_libraries(framewalk_converter PRIVATE framewalk_unpack framewalk_lockdown framewalk_symbols_core

@@ -302,6 +302,8 @@ void push_find_free(struct push_found *found)
         free(found->files[i].source);
         free(found->files[i].made);
         free(found->files[i].slices);
+        if (found->files[i].bundle.size)
+            munmap((void *)(uintptr_t)found->files[i].bundle.data, found->files[i].bundle.size);
     }
     free(found->files);
     *found = (struct push_found){0};

@@ -24,7 +24,7 @@ enum push_fate { /* what becomes of a file */
 extern const char *const push_fate_words[];
 
 struct push_file {
-    char *path;
+    char *path;      /* of a source bundle: what it is called */
     char *source;    /* the file of which it is to be made (push_companions.h); NULL: it is there */
     char *made;      /* where it was made; NULL: at `path` */
     bool incomplete; /* made, and names are missing */
@@ -35,6 +35,8 @@ struct push_file {
     bool whole; /* an archive, or another tool's symbols: the collector looks inside */
     struct debug_slice *slices;
     size_t slice_count;
+    struct span
+        bundle; /* what is sent, mapped: a source bundle, which is no file (push_sources.h) */
     enum push_fate fate;
     char upload[40];   /* its id at the collector; "": none */
     char message[200]; /* why, or what the collector says */

@@ -19,7 +19,10 @@ enum {
     OPTION_WAIT_LIMIT,
     OPTION_JSON,
     OPTION_CHECK_CALLS,
-    OPTION_PROJECT
+    OPTION_PROJECT,
+    OPTION_SOURCES,
+    OPTION_SOURCE_MAP,
+    OPTION_SYSTEM_SOURCES
 };
 
 enum { WAIT_LIMIT = 1800, WAIT_LIMIT_MOST = 604800 };
@@ -36,6 +39,9 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"check-calls", required_argument, NULL, OPTION_CHECK_CALLS},
     {"project", required_argument, NULL, OPTION_PROJECT},
+    {"sources", no_argument, NULL, OPTION_SOURCES},
+    {"source-map", required_argument, NULL, OPTION_SOURCE_MAP},
+    {"system-sources", no_argument, NULL, OPTION_SYSTEM_SOURCES},
     {"dry-run", no_argument, NULL, 'n'},
     {"verbose", no_argument, NULL, 'v'},
     {"quiet", no_argument, NULL, 'q'},
@@ -60,6 +66,13 @@ void push_usage(FILE *to)
         "      --plain-http     allow http:// to other machines\n"
         "      --keep           remove nothing from folders\n"
         "      --include-stripped  also programs and libraries without names (for debuggers)\n"
+        "      --sources        also the source files that the debug files name and that are on "
+        "this\n"
+        "                       machine. Off by default: whoever may fetch debug files from the\n"
+        "                       collector can then read them\n"
+        "      --source-map OLD=NEW  the folder OLD of the debug files is NEW here; may be "
+        "repeated\n"
+        "      --system-sources with --sources: those of the compiler and the system as well\n"
         "      --wait           until debug files are converted; say what became of each\n"
         "      --wait-limit SECONDS  the same; ends when the collector told nothing new for that\n"
         "                       long (1800)\n"
@@ -82,6 +95,21 @@ void push_usage(FILE *to)
         "calls\n"
         "that the project's allow list does not have.\n",
         to);
+}
+
+static bool take_source_map(struct push_command *command, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1]) {
+        cli_error("--source-map '%s': OLD=NEW names two folders", text);
+        return false;
+    }
+    if (command->source_map_count == PUSH_SOURCE_MAPS) {
+        cli_error("more than %d --source-map", PUSH_SOURCE_MAPS);
+        return false;
+    }
+    command->source_maps[command->source_map_count++] = text;
+    return true;
 }
 
 static bool seconds(const char *text, unsigned *value)
@@ -118,6 +146,12 @@ bool push_parse(int argc, char **argv, struct push_command *command)
         case OPTION_JSON: command->json = command->quiet = true; break;
         case OPTION_CHECK_CALLS: command->check_calls = optarg; break;
         case OPTION_PROJECT: command->project = optarg; break;
+        case OPTION_SOURCES: command->sources = true; break;
+        case OPTION_SYSTEM_SOURCES: command->system_sources = true; break;
+        case OPTION_SOURCE_MAP:
+            if (!take_source_map(command, optarg))
+                return false;
+            break;
         case 'n': command->dry_run = true; break;
         case 'v': command->verbose = true; break;
         case 'q': command->quiet = true; break;
@@ -128,6 +162,10 @@ bool push_parse(int argc, char **argv, struct push_command *command)
     command->first_path = optind;
     if (command->check_calls && optind < argc) {
         cli_error("--check-calls sends nothing: what is '%s'?", argv[optind]);
+        return false;
+    }
+    if ((command->source_map_count || command->system_sources) && !command->sources) {
+        cli_error("--source-map and --system-sources say more about --sources: it is not there");
         return false;
     }
     if (optind == argc && !command->check_calls) {

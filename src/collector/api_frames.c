@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "collector/brought_names.h"
+#include "collector/symbol_store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,6 +62,19 @@ const char *api_frames_keep(struct api_frames *f, const char *text)
     return memcpy(copy, text, size);
 }
 
+const char *api_frames_sources(struct api_view *v, struct span id, struct arena *arena)
+{
+    if (!(v->r->access.scopes & ACCESS_SYMBOLS_READ) || !id.size ||
+        !api_number(v, "SELECT COUNT(*) FROM symbol_file WHERE debug_id = $1 AND kind = 4",
+                    DB_VALUES(db_bytes(id.data, id.size))))
+        return "";
+    size_t size = 2 * id.size + 1;
+    char *hex = arena_take(arena, size);
+    if (hex)
+        symbol_id_hex(id.data, id.size, hex, size);
+    return hex ? hex : "";
+}
+
 static void read_image(struct api_frames *f, struct api_image *image)
 {
     struct api_view *v = f->v;
@@ -76,6 +90,7 @@ static void read_image(struct api_frames *f, struct api_image *image)
         if (size)
             memcpy(copy, id.data, size);
         api_done(v, rows);
+        image->sources = api_frames_sources(v, (struct span){copy, size}, &f->arena);
         api_pause(v); /* the symbol store reads the database itself */
         if (size)
             image->map = symbols_take(v->r->collector->symbols, copy, size, *arch ? arch : NULL);
@@ -101,7 +116,7 @@ static const struct api_image *image_of(struct api_frames *f, int64_t row)
         api_no_memory(f->v);
         return NULL;
     }
-    *image = (struct api_image){.row = row, .name = ""};
+    *image = (struct api_image){.row = row, .name = "", .sources = ""};
     f->images[f->image_count++] = image;
     read_image(f, image);
     return image;
@@ -241,6 +256,8 @@ void api_frame_members(struct report_bytes *out, const struct api_frame *frame)
     api_bool(out, "tail_call", frame->tail_call);
     api_bool(out, "app", frame->app);
     api_text(out, "status", frame->status);
+    if (frame->sources && *frame->sources && frame->file && frame->line)
+        api_text(out, "sources", frame->sources);
 }
 
 /* One FRAME: name `index` of a place's, or the place without a name when it has none. */
@@ -261,6 +278,7 @@ static void write_frame(struct report_bytes *out, const struct api_place *place,
         .status = name && name->function ? "named"
                   : image && !image->map ? "no_map"
                                          : "unknown",
+        .sources = image ? image->sources : NULL,
     };
     api_open(out, NULL, '{');
     api_frame_members(out, &frame);

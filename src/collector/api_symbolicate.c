@@ -1,6 +1,6 @@
 /*
- * Names for what is sent, which is never stored: /symbolicate/v5 and /source/v1 of the Firefox
- * Profiler (report/v5.h), and POST /api/v1/symbolicate for any report or list of addresses.
+ * Names for what is sent, which is never stored: /symbolicate/v5 of the Firefox Profiler
+ * (report/v5.h), and POST /api/v1/symbolicate for any report or list of addresses.
  *
  * The limits of v5 are those of Mozilla's server: 10 jobs, ids of hexadecimal digits, file names of
  * the letters that its own file names have.
@@ -117,21 +117,6 @@ static void do_v5(struct http_request *r)
     else
         answer_v5(r, request);
     report_free(request);
-}
-
-/* Only sources that were uploaded could be shown, and there are none: debug files name sources,
- * they do not hold them. */
-static void post_source(struct http_request *r)
-{
-    json_t *request = http_json(r);
-    if (!request)
-        return;
-    const char *file = json_string_value(json_object_get(request, "file"));
-    if (!file)
-        http_reply_error(r, 400, "no \"file\" is named");
-    else
-        http_reply_error(r, 404, "no sources are stored here");
-    json_decref(request);
 }
 
 /* ---- any report ---- */
@@ -288,7 +273,6 @@ static void post_symbolicate(struct http_request *r)
 static const struct http_route routes[] = {
     {"POST", "/symbolicate/v5", ACCESS_SYMBOLS_READ, HTTP_CROSS | HTTP_GZIP, V5_BYTES, post_v5,
      NULL, NULL},
-    {"POST", "/source/v1", ACCESS_SYMBOLS_READ, HTTP_CROSS, 65536, post_source, NULL, NULL},
     {"POST", "/api/v1/symbolicate", ACCESS_READ, HTTP_GZIP, REPORT_BYTES, post_symbolicate, NULL,
      NULL},
 };

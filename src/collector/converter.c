@@ -6,7 +6,8 @@
  *
  * Standard input is the upload, open for reading at its start; descriptor 3 a folder of this run
  * alone. Files of use are unpacked to "f1", "f2"... there ("f0" stands for the upload itself when
- * it is no archive), maps are written to "m1", "m2"... Standard output gets JSON lines:
+ * it is no archive), maps are written to "m1", "m2"... Of a source bundle "f1" becomes the stored
+ * sources. Standard output gets JSON lines:
  *
  *     {"begin": NAME}                         which file is in hand
  *     {"phase": ..., "done": n, "total": n}   how far it is
@@ -17,6 +18,7 @@
 #include "base/hex.h"
 #include "collector/clock.h"
 #include "collector/lockdown.h"
+#include "collector/source_bundle.h"
 #include "collector/unpack.h"
 #include "object/codecs.h"
 #include "symbolicate/debug_file.h"
@@ -312,21 +314,56 @@ static bool end_file(void *context, uint64_t size)
     return true;
 }
 
+static int tell_error(const struct fw_failure *why)
+{
+    tell(json_pack("{s:{s:i, s:s}}", "error", "code", (int)why->code, "message", why->message));
+    return 1;
+}
+
 static int take_archive(struct run *run)
 {
     struct unpack_sum sum;
     struct fw_failure why = {0};
     const struct unpack_source source = {read_input, run};
-    const struct unpack_sink sink = {begin_file, write_file, end_file, run};
+    const struct unpack_sink sink = {begin_file, write_file, end_file, run, false};
     fw_error error = unpack(&source, run->unpacked, &sink, &sum, &why);
     if (error != FW_OK && run->failure.code != FW_OK)
         why = run->failure;
-    if (error != FW_OK) {
-        tell(json_pack("{s:{s:i, s:s}}", "error", "code", (int)why.code, "message", why.message));
-        return 1;
-    }
+    if (error != FW_OK)
+        return tell_error(&why);
     tell(json_pack("{s:{s:I, s:I, s:I}}", "end", "entries", (json_int_t)sum.entries, "files",
                    (json_int_t)sum.files, "archives", (json_int_t)sum.archives));
+    return 0;
+}
+
+/* ---- sources ---- */
+
+static void tell_bundle(struct run *run, const struct source_bundle *bundle)
+{
+    char id[2 * sizeof bundle->id + 1] = "", files[32];
+    for (size_t i = 0; i < bundle->id_size; i++)
+        snprintf(id + 2 * i, 3, "%02x", bundle->id[i]);
+    snprintf(files, sizeof files, "%u files", (unsigned)bundle->files);
+    tell(json_pack("{s:{s:s, s:i, s:I, s:i, s:s, s:s, s:[s], s:i, s:s, s:b}}", "slice", "name",
+                   bundle->name[0] ? bundle->name : run->name, "file", (int)run->number, "size",
+                   (json_int_t)bundle->size, "kind", DEBUG_FILE_SOURCES, "arch", bundle->arch, "id",
+                   id, "features", files, "map", 0, "message", "", "keep", true));
+    tell(json_pack("{s:{s:i, s:i, s:i}}", "end", "entries", (int)bundle->files, "files", 1,
+                   "archives", 0));
+}
+
+static int take_bundle(struct run *run)
+{
+    struct fw_failure why = {0};
+    struct source_bundle bundle;
+    const struct unpack_source source = {read_input, run};
+    const struct source_bundle_output output = {write_file, run};
+    if (!begin_file(run, run->name))
+        return tell_error(&run->failure);
+    fw_error error = source_bundle_read(&source, run->unpacked, &output, &bundle, &why);
+    if (error != FW_OK)
+        return tell_error(run->failure.code != FW_OK ? &run->failure : &why);
+    tell_bundle(run, &bundle);
     return 0;
 }
 
@@ -334,6 +371,8 @@ static int take_upload(struct run *run)
 {
     uint8_t start[DEBUG_FILE_START];
     ssize_t got = pread(INPUT, start, sizeof start, 0);
+    if (got > 0 && source_bundle_is((struct span){start, (size_t)got}))
+        return take_bundle(run);
     if (got > 0 && debug_file_form((struct span){start, (size_t)got}) == DEBUG_FILE_NONE)
         return take_archive(run);
     run->fd = INPUT;

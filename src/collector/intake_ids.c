@@ -116,7 +116,7 @@ static fw_error image_row(struct filling *f, const struct want *w, const struct 
         " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"
         " WHERE debug_id = $3 AND state = 1),"
         " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"
-        " WHERE debug_id = $3))"
+        " WHERE debug_id = $3 AND kind < 4))"
         " ON CONFLICT (id_key, arch) DO NOTHING RETURNING id",
         DB_VALUES(key, db_text(image->arch), db_bytes(image->debug_id.data, image->debug_id.size),
                   db_text(image->name), db_text(image->path))};

@@ -64,7 +64,9 @@ static fw_error find(const struct retention_run *run, int64_t days, struct files
     return e;
 }
 
-static fw_error remove_file(struct retention_run *run, int64_t id, struct fw_failure *why)
+/* *left: sources that are of no use without it, 0: none. */
+static fw_error remove_file(struct retention_run *run, int64_t id, int64_t *left,
+                            struct fw_failure *why)
 {
     struct db_conn *conn;
     struct symbol_file file;
@@ -72,7 +74,9 @@ static fw_error remove_file(struct retention_run *run, int64_t id, struct fw_fai
     if (e)
         return e;
     e = db_begin(conn, why);
+    *left = 0;
     e = e ? e : symbol_store_remove(conn, id, &file, why);
+    e = e ? e : symbol_store_orphan(conn, file.id, file.id_size, left, why);
     e = e ? e : db_commit(conn, why);
     db_give(run->c->db, conn);
     if (e)
@@ -95,7 +99,8 @@ static fw_error remove_files(struct retention_run *run, int64_t days, struct fw_
         e = find(run, days, &files, why);
         for (size_t i = 0; i < files.count && !e; i++) {
             e = retention_go_on(run, why);
-            e = e ? e : remove_file(run, files.ids[i], why);
+            for (int64_t row = files.ids[i], left = 0; row && !e; row = left)
+                e = remove_file(run, row, &left, why);
         }
     } while (!e && files.count == FILES_MAX);
     return e;

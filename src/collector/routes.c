@@ -19,6 +19,7 @@ extern const struct http_routes routes_reports_read;
 extern const struct http_routes routes_rules; /* api_rules.c */
 extern const struct http_routes routes_server; /* api_server.c */
 extern const struct http_routes routes_settings; /* api_settings.c */
+extern const struct http_routes routes_source; /* api_source.c */
 extern const struct http_routes routes_symbol_paths;
 extern const struct http_routes routes_symbolicate; /* api_symbolicate.c */
 extern const struct http_routes routes_symbols; /* api_symbols.c */
@@ -43,6 +44,7 @@ static const struct http_routes *const tables[] = {
     &routes_rules,
     &routes_server,
     &routes_settings,
+    &routes_source,
     &routes_symbol_paths,
     &routes_symbolicate,
     &routes_symbols,

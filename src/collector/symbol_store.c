@@ -6,6 +6,7 @@
 #include "collector/collector.h"
 #include "collector/jobs.h"
 #include "collector/stack_group.h"
+#include "symbolicate/debug_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -188,7 +189,7 @@ fw_error symbol_store_remove(struct db_conn *conn, int64_t row, struct symbol_fi
         file->blob[0] = 0;
     if (map)
         file->map_blob[0] = 0;
-    if (error == FW_OK)
+    if (error == FW_OK && file->kind != DEBUG_FILE_SOURCES)
         error = symbol_store_choose(conn, file->id, file->id_size, why);
     /* Who sends the same again is not told that it is here. */
     symbol_id_hex(file->id, file->id_size, hex, sizeof hex);
@@ -197,4 +198,21 @@ fw_error symbol_store_remove(struct db_conn *conn, int64_t row, struct symbol_fi
         error = db_run(conn, why, "DELETE FROM upload WHERE state = 2 AND result LIKE $1",
                        DB_VALUES(db_text(pattern)));
     return error;
+}
+
+fw_error symbol_store_orphan(struct db_conn *conn, const uint8_t *id, size_t id_size, int64_t *row,
+                             struct fw_failure *why)
+{
+    struct db_rows *rows;
+    *row = 0;
+    fw_error error = db_query(conn, &rows, why,
+                              "SELECT s.id FROM symbol_file s WHERE s.debug_id = $1 AND s.kind = 4 "
+                              "AND NOT EXISTS (SELECT 1 FROM symbol_file f WHERE f.debug_id = $1 "
+                              "AND f.kind < 4) LIMIT 1",
+                              DB_VALUES(db_bytes(id, id_size)));
+    if (error != FW_OK)
+        return error;
+    if (db_next(rows))
+        *row = db_get_int(rows, 0);
+    return db_end(rows, why);
 }

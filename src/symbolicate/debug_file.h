@@ -29,7 +29,8 @@ bool debug_file_is_symbols(enum debug_file_form form);
 enum debug_file_kind {
     DEBUG_FILE_EXECUTABLE = 1, /* has code */
     DEBUG_FILE_DEBUGINFO = 2,  /* debug information alone: a dSYM, a separate debug file */
-    DEBUG_FILE_SYMBOLS = 3     /* a map as it came: ours, GSYM, Breakpad */
+    DEBUG_FILE_SYMBOLS = 3,    /* a map as it came: ours, GSYM, Breakpad */
+    DEBUG_FILE_SOURCES = 4     /* source files: no debug file, but kept by the same identity */
 };
 enum debug_file_features {
     DEBUG_FILE_SYMTAB = 1, /* names of functions that are not exported */

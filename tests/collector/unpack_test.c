@@ -77,7 +77,7 @@ static fw_error run(struct bytes *b, uint64_t limit, struct taken *t, struct unp
                     struct fw_failure *why)
 {
     const struct unpack_source source = {give, b};
-    const struct unpack_sink sink = {begin, take, end, t};
+    const struct unpack_sink sink = {begin, take, end, t, false};
     b->at = 0;
     return unpack(&source, limit, &sink, sum, why);
 }

@@ -31,8 +31,10 @@ export interface Overview {
 export interface Frame {
     function: string | null; file: string | null; line: number | null; image: string; offset: string; kind: "exact" | "return";
     inlined: boolean; tail_call: boolean; app: boolean; status: "named" | "no_map" | "unknown" | "gap"; omitted?: number;
-    source?: { line: number; text: string }[];
+    /** The image whose sources may be asked for (symbols/source); not there: none. */
+    sources?: string;
 }
+export interface SourceLines { file: string; line: number; pre_context: string[]; context_line: string; post_context: string[] }
 export interface WhyFrame { frame: number; function: string | null; role: string; rule: string; in_key: boolean }
 export interface GroupDetail extends Group {
     why: { rules: number; parts: string[]; frames: WhyFrame[] };
