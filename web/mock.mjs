@@ -341,7 +341,7 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
 
     function ofServer(api, method, q, body, request, reply, error) {
         if (api === "projects") return method === "POST" ? reply(201, JSON.parse(body)) : reply(200, { items: [["default", "Lumen iOS"], ["fresh", "Fresh"], ["hostile", "Hostile"]].map(([slug, name]) => ({ slug, name, created_ms: now - 90 * DAY })), next: null });
-        if (api === "server") return reply(200, { version: "0.1.0", database: "sqlite", store: "files", limits: { report_bytes: 2 << 20, upload_bytes: 4e9, part_bytes: 8 << 20 }, waiting_reports: 12, jobs: [{ kind: "name", subject: "LumenKit", state: "running", done: 3120, total: 4210, message: "Naming stacks of LumenKit" }] });
+        if (api === "server") return reply(200, { version: "0.1.0", database: "sqlite", store: "files", limits: { report_bytes: 2 << 20, upload_bytes: 4e9, part_bytes: 8 << 20 }, waiting_reports: 12, failed_reports: 0, jobs: [{ kind: "name", subject: "LumenKit", state: "running", done: 3120, total: 4210, message: "Naming stacks of LumenKit" }] });
         if (api === "tokens") {
             if (method === "POST") { const made = { id: String(state.next++ + 10), used_ms: null, ...JSON.parse(body) }; state.tokens.push(made); return reply(201, { ...made, secret: `${made.kind === "key" ? "fwk" : "fwt"}_3nGm0ckS3cretThatIsShownOnce` }); }
             return reply(200, { items: state.tokens, next: null });

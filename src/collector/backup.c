@@ -178,7 +178,7 @@ fw_error backup_list_file(json_t *files, const char *path, uint64_t size, EVP_MD
     unsigned digest_size = 0;
     char hex[BACKUP_HEX] = "";
     bool fine = EVP_DigestFinal_ex(sha256, digest, &digest_size) == 1;
-    if (fine && digest_size < sizeof hex / 2)
+    if (fine && digest_size <= (sizeof hex - 1) / 2)
         hex_text(hex, digest, digest_size);
     fine = fine &&
            json_array_append_new(files, json_pack("[s, I, s]", path, (json_int_t)size, hex)) == 0;

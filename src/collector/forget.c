@@ -12,7 +12,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { BATCH = 200, NAP_MS = 100, ROUNDS = 300, SUBJECT = 24 + 2 * FORGET_HASH };
+enum {
+    BATCH = 200,
+    NAP_MS = 100,
+    ROUNDS = 300,
+    PACKS_AT_ONCE = 256,
+    SUBJECT = 24 + 2 * FORGET_HASH
+};
 
 /* ---- asking ---- */
 
@@ -295,6 +301,27 @@ static fw_error rewrite_packs(struct forget *f, struct fw_failure *why)
     }
 }
 
+/* Packs with bytes that no report names: forget_pack.c. */
+static fw_error rewrite_others(struct forget *f, struct fw_failure *why)
+{
+    int64_t most = 0;
+    fw_error e = number_now(f, &most, "SELECT MAX(id) FROM pack", DB_NONE, why);
+    for (int64_t at = 0; at < most && !e;) {
+        int64_t pack = 0;
+        e = go_on(f, why);
+        e = e ? e
+              : number_now(f, &pack,
+                           "SELECT id FROM pack WHERE id > $1 AND id <= $2 AND size <>"
+                           " (SELECT COALESCE(SUM(body_size), 0) FROM report"
+                           " WHERE report.pack = pack.id) ORDER BY id LIMIT 1",
+                           DB_VALUES(db_int(at), db_int(at + PACKS_AT_ONCE)), why);
+        at = pack ? pack : at + PACKS_AT_ONCE;
+        if (!e && pack)
+            e = forget_pack(f, pack, why);
+    }
+    return e;
+}
+
 static fw_error drop_reports(struct forget *f, struct fw_failure *why)
 {
     int64_t left = 1;
@@ -348,6 +375,7 @@ static fw_error forget_all(struct forget *f, struct fw_failure *why)
 {
     fw_error e = wait_for_workers(f, why);
     e = e ? e : drop_reports(f, why);
+    e = e ? e : rewrite_others(f, why);
     e = e ? e : drop_unreadable(f, why);
     e = e ? e : groups_settle_all(f->c, f->ours, f->context, why);
     return e ? e : db_erase(f->c->db, why);

@@ -30,7 +30,8 @@ struct forget {
     uint64_t reports, packs; /* removed, and written anew */
 };
 
-/* forget_pack.c: pack `row` without the bodies of the installation, which are let go. */
+/* forget_pack.c: pack `row` without the bodies of the installation, which are let go, and without
+ * bytes that no report names. */
 fw_error forget_pack(struct forget *f, int64_t row, struct fw_failure *why);
 
 #endif

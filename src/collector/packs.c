@@ -258,10 +258,24 @@ static fw_error insert_pack(struct pack *p, struct db_conn *conn, struct fw_fail
     return e ? e : db_commit(conn, why);
 }
 
+/* A blob is written anew under another key (forget_pack.c): rows that move afterwards would name
+ * places in the old one. Until the transaction ends nobody changes the key. */
+static fw_error still_there(struct pack *p, struct db_conn *conn, struct fw_failure *why)
+{
+    uint64_t rows = 0;
+    fw_error e =
+        db_change(conn, why, &rows, "UPDATE pack SET size = size WHERE id = $1 AND key = $2",
+                  DB_VALUES(db_int(p->row), db_text(p->key)));
+    if (!e && rows != 1)
+        e = failure_say(why, FW_ERR_VANISHED, 0, "the pack was written anew meanwhile");
+    return e;
+}
+
 /* The next MOVED of them. */
 static fw_error move_rows(struct pack *p, struct db_conn *conn, struct fw_failure *why)
 {
     fw_error e = db_begin_soft(conn, why);
+    e = e ? e : still_there(p, conn, why);
     for (size_t i = 0; i < MOVED && p->moved < p->count && !e; i++)
         e = move_row(&p->rows[p->moved++], p, conn, p->row, why);
     return e ? e : db_commit(conn, why);

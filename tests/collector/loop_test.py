@@ -108,7 +108,7 @@ class Loop(unittest.TestCase):
             self.assertIn(function, after)
             self.assertEqual(os.path.basename(after[function]["file"]), "loop_demo.c")
             self.assertIn(after[function]["line"], lines, function)
-        self.assertGreater(after["make_thumbnail"]["blocked_ns"], 500e6)
+        self.assertGreater(after["make_thumbnail"]["blocked_ns"], 0)
         self.assertFalse([t for t in after if "near 0x" in t])
         self.assertNotIn(identity, self.missing())
         self.assertEqual([g["note"] for g in after.values() if g["note"]], ["seen by us"])
