@@ -12,8 +12,10 @@ import { ApiError, forgetAnswers, get, onSignedOut, send, setCsrf, useLoad } fro
 import { AppContext, can, type App } from "./app";
 import { count, many } from "./format";
 import { Cut, Empty, ErrorBox, Icon, Skeleton } from "./parts/basic";
+import { Notice } from "./parts/notice";
 import type { List, Project, Server, Session } from "./types";
 import { Calls } from "./views/calls";
+import { FlameView } from "./views/flame";
 import { GroupView } from "./views/group";
 import { Groups } from "./views/groups";
 import { Login } from "./views/login";
@@ -25,7 +27,7 @@ import { Symbolicate } from "./views/symbolicate";
 import { Symbols } from "./views/symbols";
 
 const VIEWS: [string, string, () => preact.JSX.Element][] = [
-    ["overview", "Overview", Overview], ["groups", "Hangs", Groups], ["reports", "Reports", Reports], ["calls", "Calls", Calls],
+    ["overview", "Overview", Overview], ["groups", "Hangs", Groups], ["flame", "Flame graph", FlameView], ["reports", "Reports", Reports], ["calls", "Calls", Calls],
     ["symbols", "Symbols", Symbols], ["symbolicate", "Symbolicate", Symbolicate], ["settings", "Settings", SettingsView],
 ];
 
@@ -111,7 +113,7 @@ function Shell({ app, view, children, signOut }: { app: App; view: string; child
                 </div>
             </div>
         </header>
-        <main id="main" tabIndex={-1}><Boundary key={url.split("?")[0]}>{children}</Boundary></main>
+        <main id="main" tabIndex={-1}><Notice key={app.project} /><Boundary key={url.split("?")[0]}>{children}</Boundary></main>
     </div>;
 }
 

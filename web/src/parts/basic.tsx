@@ -37,6 +37,7 @@ const paths: Record<string, string> = {
     calls: "M2.5 2.5h4v4h-4zm7 0h4v4h-4zm-7 7h4v4h-4zm7 0h4v4h-4z",
     symbols: "M8 1.5l5.5 3v7L8 14.5l-5.5-3v-7zM2.5 4.5L8 7.7l5.5-3.2M8 7.7v6.8",
     symbolicate: "M2 4h6M2 8h4M2 12h6m3-9l3 5-3 5",
+    flame: "M2 3h12v3H2zm2 3h8v3H4zm2 3h4v4H6z",
     settings: "M2 4.5h6m4 0h2M2 11.5h2m4 0h6M10 2.7v3.6M6 9.7v3.6",
     sun: "M8 5a3 3 0 100 6 3 3 0 000-6M8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1m8 8l1 1M13 3l-1 1M4 12l-1 1",
     copy: "M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z",
@@ -188,14 +189,14 @@ export function SortHead({ id, now, children, onSort, class: name, down = true }
         <button type="button" class="sort" onClick={() => onSort(id)}>{children}<span aria-hidden="true">{now === id ? (down ? " ↓" : " ↑") : ""}</span></button></th>;
 }
 
-export function Dialog({ title, open, onClose, children }: { title: string; open: boolean; onClose: () => void; children: ComponentChildren }) {
+export function Dialog({ title, open, onClose, children, wide = false }: { title: string; open: boolean; onClose: () => void; children: ComponentChildren; wide?: boolean }) {
     const ref = useRef<HTMLDialogElement>(null);
     useEffect(() => {
         const dialog = ref.current!;
         if (open && !dialog.open) dialog.showModal();
         if (!open && dialog.open) dialog.close();
     }, [open]);
-    return <dialog ref={ref} onClose={onClose} aria-label={title}>
+    return <dialog ref={ref} onClose={onClose} aria-label={title} class={wide ? "wide" : undefined}>
         {open && <><h2>{title}</h2>{children}</>}
     </dialog>;
 }

@@ -1,22 +1,18 @@
 // One hang: what it costs, where the time goes, on what, and why these reports are together.
 
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso";
-import { query, useLoad } from "../api";
+import { changed, query, useLoad } from "../api";
 import { useApp, useLink, useQuery } from "../app";
 import { compact, count, duration, many, share } from "../format";
 import { Actions, groupUrl } from "../parts/actions";
 import { Blocked, CopyButton, Cut, Empty, Panel, Select, Shares, shortened, Shown, Skeleton, Tag, Time } from "../parts/basic";
 import { DaysChart } from "../parts/days";
-import { FlameGraph } from "../parts/flame";
-import { Leaf, Status, Filters, LEAVES } from "../parts/groups";
+import { FlamePanel } from "../parts/flame_panel";
+import { Leaf, Status, Filters, LEAVES, versionLabel } from "../parts/groups";
+import { ROLES } from "../parts/preview";
 import { Stack, stackText } from "../parts/stack";
 import { Timeline } from "../parts/timeline";
-import type { Flame, GroupDetail, List, Overview, Report, ReportLine } from "../types";
-
-const ROLES: Record<string, string> = {
-    leaf: "what it did when it hung", app: "code of the app", wrapper: "passes calls on", system: "of the system", root: "every stack begins so", skipped: "not looked at",
-};
+import type { GroupDetail, List, Overview, Report, ReportLine } from "../types";
 
 function Why({ g }: { g: GroupDetail }) {
     const frames = g.why.frames;
@@ -69,11 +65,9 @@ function Reports({ g }: { g: GroupDetail }) {
 
 export function GroupView({ id }: { id: string }) {
     const { api } = useApp();
-    const [q, set] = useQuery();
+    const [q] = useQuery();
     const link = useLink();
-    const { route } = useLocation();
     const detail = useLoad<GroupDetail>(groupUrl(api, id, "", q));
-    const flame = useLoad<Flame>(groupUrl(api, id, "/flame", q));
     const from = useLoad<Overview>(`${api}/overview${query({ days: q.days })}`);
     const [source, setSource] = useState(true);
     return <>
@@ -82,8 +76,9 @@ export function GroupView({ id }: { id: string }) {
             <div class="page-head group-head">
                 <div class="grow"><h1><Cut s={g.title} class="fn wrap" /></h1>
                     <p class="mono where"><Cut s={g.file ? `${g.file}${g.line ? `:${g.line}` : ""}` : g.image} /> <Leaf leaf={g.leaf} /> <Status g={g} /></p></div>
-                <Actions g={g} key={`${g.status}${g.note}`} onChange={() => { detail.reload(); if (g.status === "merged") route(link("groups")); }} />
+                <Actions g={g} key={`${g.status}${g.note}`} onChange={changed} />
             </div>
+            {g.status === "merged" && g.merged_into && <p class="notice"><span>This hang was merged into <a href={link(`groups/${encodeURIComponent(g.merged_into)}`)}>another one</a>: its reports count there.</span></p>}
             {g.note && <p class="notice"><b>Note</b> <span class="prewrap">{g.note}</span></p>}
             <Filters from={from.data} />
             <dl class="tiles">
@@ -92,12 +87,7 @@ export function GroupView({ id }: { id: string }) {
                 <div><dt>On average</dt><dd>{duration(g.reports ? g.blocked_ns / g.reports : 0)}</dd><dd class="muted small">longest {duration(g.longest_ns)}</dd></div>
                 <div><dt>Seen</dt><dd><Time ms={g.last_ms} /></dd><dd class="muted small">first <Time ms={g.first_ms} /> in <Cut s={g.first_version || "an unknown version"} /></dd></div>
             </dl>
-            <Panel title="Where the time goes" aside={<span class="muted small">{LEAVES[g.leaf]?.[1] ?? ""}{g.coverage.of > g.coverage.stacks && ` · ${count(g.coverage.stacks)} of ${count(g.coverage.of)} stacks, ${share(g.coverage.blocked_share, 1)} of the blocked time`}</span>}>
-                <Shown of={flame} lines={12}>{(f) => f.root.value > 0
-                    ? <FlameGraph data={f} view={{ text: q.flame ?? "", invert: q.invert === "1", appOnly: q.app === "1", table: q.table === "1" }}
-                        onView={(v) => set({ ...("text" in v ? { flame: v.text! } : {}), ...("invert" in v ? { invert: v.invert ? 1 : null } : {}), ...("appOnly" in v ? { app: v.appOnly ? 1 : null } : {}), ...("table" in v ? { table: v.table ? 1 : null } : {}) }, true)} />
-                    : <Empty title="No stacks in this time"><p>Take a longer time or fewer filters.</p></Empty>}</Shown>
-            </Panel>
+            <FlamePanel url={groupUrl(api, id, "/flame", {})} versions={q.version ? from.data?.versions.filter((v) => v.reports > 0).map(versionLabel) ?? [] : g.versions.map((v) => v.version)} aside={LEAVES[g.leaf]?.[1]} />
             <div class="two wide-left">
                 <Panel title="Heaviest stack" aside={<><label class="check"><input type="checkbox" checked={source} onChange={(e) => setSource(e.currentTarget.checked)} />Source</label><CopyButton label="Copy as text" text={stackText(g.heaviest)} /></>}>
                     <Stack frames={g.heaviest} source={source} label="Heaviest stack, innermost frame first" /></Panel>
