@@ -11,7 +11,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, forgetAnswers, get, onSignedOut, send, setCsrf, useLoad } from "./api";
 import { AppContext, can, type App } from "./app";
 import { count, many } from "./format";
-import { Cut, Empty, ErrorBox, Icon, Skeleton } from "./parts/basic";
+import { Cut, Empty, ErrorBox, Icon, shortened, Skeleton } from "./parts/basic";
 import { Notice } from "./parts/notice";
 import type { List, Project, Server, Session } from "./types";
 import { Calls } from "./views/calls";
@@ -76,13 +76,15 @@ function ThemeSwitch() {
 /** What the server is doing in the background. */
 function Work({ server }: { server: Server | undefined }) {
     if (!server) return null;
-    const running = server.jobs.filter((j) => j.state === "running");
+    const of = (state: string) => server.jobs.filter((j) => j.state === state);
+    const running = of("running"), queued = of("queued").length, failed = of("failed");
     if (!server.jobs.length && !server.waiting_reports) return <p class="work muted">Nothing is waiting</p>;
     return <div class="work" role="status">
         {server.waiting_reports > 0 && <p class="muted">{many(server.waiting_reports, "report")} to process</p>}
         {running.slice(0, 3).map((j) => <p key={j.kind + j.subject}><Cut s={j.message || `${j.kind} ${j.subject}`} />
             {j.total > 0 && <progress max={j.total} value={j.done} aria-label={`${j.kind}: ${count(j.done)} of ${count(j.total)}`} />}</p>)}
-        {server.jobs.length > running.length && <p class="muted">{many(server.jobs.length - running.length, "job")} queued</p>}
+        {queued > 0 && <p class="muted">{many(queued, "job")} queued</p>}
+        {failed.length > 0 && <p class="bad-text" title={shortened(failed.map((j) => `${j.kind} ${j.subject}: ${j.message}`).join("\n"), 1000)}>{many(failed.length, "job")} failed</p>}
     </div>;
 }
 

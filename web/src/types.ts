@@ -3,7 +3,7 @@
 export interface List<T> { items: T[]; next: string | null; total?: number }
 export interface Session { label: string; scopes: string[]; csrf: string; expires_ms: number | null }
 export interface Project { slug: string; name: string; created_ms: number }
-export interface Job { kind: string; subject: string; state: "queued" | "running"; done: number; total: number; message: string }
+export interface Job { kind: string; subject: string; state: "queued" | "running" | "failed"; done: number; total: number; message: string }
 export interface Server {
     version: string; database: string; store: string; waiting_reports: number; jobs: Job[];
     limits: { report_bytes: number; upload_bytes: number; part_bytes: number };

@@ -133,21 +133,34 @@ export function Spark({ values, label, wide = false }: { values: number[]; label
     </svg>;
 }
 
-/** Names with bars: a distribution. */
+const SHARES_MOST = 6;
+
+/** Names with bars: a distribution, its first rows until one asks for all. */
 export function Shares({ rows, empty, what = "blocked", href }: {
     rows: { name: string; value: number; text: string; detail?: string }[]; empty: string; what?: string; href?: (name: string) => string;
 }) {
+    const [all, setAll] = useState(false);
     const most = Math.max(...rows.map((r) => r.value), 1);
     const whole = rows.reduce((sum, r) => sum + r.value, 0);
     if (!rows.length) return <p class="muted pad">{empty}</p>;
+    const shown = all || rows.length <= SHARES_MOST + 1 ? rows : rows.slice(0, SHARES_MOST);
+    const rest = rows.slice(shown.length).reduce((sum, r) => sum + r.value, 0);
     return <ul class="shares">
-        {rows.map((r) => <li key={r.name}>
+        {shown.map((r) => <li key={r.name}>
             {href ? <a href={href(r.name)} class="cut" title={`Only ${shortened(r.name)}`}>{shortened(r.name) || "unknown"}</a> : <Cut s={r.name || "unknown"} />}
             <span class="num">{r.text}</span>
             <meter class="bar" min={0} max={most} value={r.value} aria-label={`${shortened(r.name)}: ${share(r.value, whole)} of what is ${what}`} />
             <span class="muted num">{r.detail ?? share(r.value, whole)}</span>
         </li>)}
+        {shown.length < rows.length && <li class="rest"><button type="button" class="link" onClick={() => setAll(true)}>{rows.length - shown.length} more, {share(rest, whole)}</button></li>}
     </ul>;
+}
+
+/** The first rows of a long list, and a button for more of them. */
+export function useMore(total: number, step: number, what: string): [number, JSX.Element | null] {
+    const [most, setMost] = useState(step);
+    return [Math.min(most, total), total > most
+        ? <p class="pages"><span class="muted num">{most} of {total}</span><Button kind="small" onClick={() => setMost(most + step)}>{Math.min(step, total - most)} more {what}</Button></p> : null];
 }
 
 /** A text field whose value goes up when typing pauses. */

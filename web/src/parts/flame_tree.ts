@@ -5,6 +5,7 @@
 // In a tree that compares two, each of the two is a million in all, and a node's value is the sum of both: so it is as wide
 // as it matters in either, and one that is in the first alone can be seen. `before` is the first's part.
 
+import { baseName } from "../format";
 import type { FlameNode } from "../types";
 
 export interface Node {
@@ -30,9 +31,12 @@ export interface Node {
 /** Deeper than this nothing is drawn: what a server sends is bounded, and so is what we walk. */
 const DEEPEST = 1024;
 
+/** A place without a name is known by its image as well. */
+const nameOf = (from: FlameNode) => (from.image && /^0x[0-9a-f]+$/.test(from.name) ? `${baseName(from.image)} + ${from.name}` : from.name);
+
 function made(from: FlameNode, parent: Node | null): Node {
     return {
-        name: from.name, image: from.image ?? "", file: from.file ?? null, line: from.line ?? null, app: !!from.app,
+        name: nameOf(from), image: from.image ?? "", file: from.file ?? null, line: from.line ?? null, app: !!from.app,
         inlined: !!from.inlined, tail: !!from.tail_call, value: from.value, self: 0, before: 0, selfBefore: 0, children: [], parent, depth: parent ? parent.depth + 1 : 0, start: 0,
     };
 }

@@ -36,7 +36,7 @@ export function Stack({ frames, source = true, label, most = 200 }: { frames: Fr
             </span>
             <span class="where">
                 {f.file && <Cut s={place(f.file, f.line)} class="mono" title={`${f.file}${f.line ? `:${f.line}` : ""}`} />}
-                <Cut s={baseName(f.image || "")} class="image muted" title={f.image} />
+                {f.function !== null && <Cut s={baseName(f.image || "")} class="image muted" title={f.image} />}
             </span>
             {source && f.source && f.source.length > 0 && <div class="source" role="group" aria-label={`Source of ${shortened(frameName(f))}`} tabIndex={0}><div>
                 {f.source.map((l) => <p key={l.line} class={l.line === f.line ? "here" : ""}><span class="num muted">{l.line}</span><code>{shortened(l.text, 500)}</code></p>)}

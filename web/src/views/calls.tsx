@@ -2,10 +2,10 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { changed, get, query, send, useLoad } from "../api";
-import { can, filtersOf, useApp, useQuery } from "../app";
+import { callFilters, can, useApp, useQuery } from "../app";
 import { checkCalls, runWatched } from "../commands";
 import { baseName, compact, count, many, place, visible } from "../format";
-import { Button, Choice, Command, Cut, Dialog, Empty, ErrorBox, Icon, Panel, Search, Select, shortened, Shown, Skeleton, Tag, Time, useAction } from "../parts/basic";
+import { Button, Choice, Command, Cut, Dialog, Empty, ErrorBox, Icon, Panel, Search, Select, shortened, Shown, Skeleton, Tag, Time, useAction, useMore } from "../parts/basic";
 import { Filters, versionLabel } from "../parts/groups";
 import { say } from "../parts/notice";
 import { Stack } from "../parts/stack";
@@ -26,7 +26,7 @@ function Matrix({ data, onCell }: { data: Data; onCell: (rows: CallRow[]) => voi
         const total = (m: Map<string, CallRow[]>) => [...m.values()].flat().reduce((s, r) => s + r.count, 0);
         return [...byImage].sort((a, b) => total(b[1]) - total(a[1]));
     }, [data]);
-    return <div class="scroll" tabIndex={0} role="region" aria-label="Matrix of calls"><table class="matrix">
+    return <div class="scroll tall" tabIndex={0} role="region" aria-label="Matrix of calls"><table class="matrix">
         <caption class="hidden">Calls of each API (columns) by each image (rows); a cell opens its callers</caption>
         <thead><tr><th scope="col">Caller's image</th>{data.apis.map((a) => <th key={a} scope="col"><Cut s={a} class="mono" /></th>)}</tr></thead>
         <tbody>{images.map(([image, of]) => <tr key={image}><th scope="row"><Cut s={image} class="mono" /></th>
@@ -55,14 +55,15 @@ function Rows({ rows, judge, change = false, label }: { rows: CallRow[]; judge?:
     const [q] = useQuery();
     const [open, setOpen] = useState("");
     const row = rows.find((r) => rowKey(r) === open);
-    const stacks = useLoad<List<CallStack>>(row ? `${api}/calls/stacks${query({ ...filtersOf(q), api: row.api, caller: row.caller.function, image: row.caller.image })}` : null);
-    return <div class="scroll" tabIndex={0} role="region" aria-label={label}><table class="list calls"><caption class="hidden">{label}</caption>
+    const [most, more] = useMore(rows.length, 50, "callers");
+    const stacks = useLoad<List<CallStack>>(row ? `${api}/calls/stacks${query({ ...callFilters(q), api: row.api, caller: row.caller.function, image: row.caller.image })}` : null);
+    return <><div class="scroll" tabIndex={0} role="region" aria-label={label}><table class="list calls"><caption class="hidden">{label}</caption>
         <thead><tr><th scope="col">API</th><th scope="col">Caller</th><th scope="col" class="right">{change ? "Before → after" : "Calls"}</th><th scope="col">First in</th><th scope="col">Last</th><th scope="col">Allowed</th></tr></thead>
-        <tbody>{rows.slice(0, 500).map((r) => <>
+        <tbody>{rows.slice(0, most).map((r) => <>
             <tr key={rowKey(r)} class={rowKey(r) === open ? "chosen" : ""}>
                 <th scope="row"><Cut s={r.api} class="mono" /></th>
                 <td class="wide"><button type="button" class="link" aria-expanded={rowKey(r) === open} onClick={() => setOpen(rowKey(r) === open ? "" : rowKey(r))}><Cut s={callerName(r)} class="fn" /></button>
-                    <div class="sub">{r.caller.file && <Cut s={place(r.caller.file, r.caller.line)} class="mono" title={r.caller.file} />}<Cut s={baseName(r.caller.image || "")} title={r.caller.image} /></div></td>
+                    <div class="sub">{r.caller.file && <Cut s={place(r.caller.file, r.caller.line)} class="mono" title={r.caller.file} />}{r.caller.function && <Cut s={baseName(r.caller.image || "")} title={r.caller.image} />}</div></td>
                 <td class="right num" title={shortened(perVersion(r).map(([v, n]) => `${v}: ${count(n)}`).join("\n"), 1000)}>{change ? `${compact(r.before ?? 0)} → ${compact(r.after ?? 0)}` : compact(r.count)}</td>
                 <td><Cut s={r.first_version} /> <span class="muted small"><Time ms={r.first_ms} /></span></td><td><Time ms={r.last_ms} /></td>
                 <td>{r.allowed ? <Tag tone="good">allowed</Tag> : <Tag tone="bad">not allowed</Tag>} {judge && (r.allowed
@@ -70,7 +71,7 @@ function Rows({ rows, judge, change = false, label }: { rows: CallRow[]; judge?:
                     : <Button kind="small" onClick={() => judge.allow(r)} aria-label={`Allow ${shortened(r.api)} in ${shortened(callerName(r))}…`}>Allow…</Button>)}</td>
             </tr>
             {rowKey(r) === open && <tr key={`${rowKey(r)} stacks`}><td colSpan={6} class="inside">{perVersion(r).length > 0 && <p class="small">Calls by version: {perVersion(r).slice(0, 12).map(([v, n], i) => <span key={v}>{i > 0 && ", "}<b>{shortened(v, 40)}</b> {count(n)}</span>)}{perVersion(r).length > 12 && " …"}</p>}<Shown of={stacks} lines={4}>{(d) => <>{d.items.slice(0, 5).map((s, i) => <div key={i}><p class="muted small">{many(s.count, "call")} in {s.version}</p><Stack frames={s.frames} label={`Stack of ${r.api}`} source={false} /></div>)}{d.items.length === 0 && <p class="muted">No stack is kept.</p>}</>}</Shown></td></tr>}
-        </>)}</tbody></table></div>;
+        </>)}</tbody></table></div>{more}</>;
 }
 
 /** Takes a pattern away; adding it again is the undo. */
@@ -132,7 +133,7 @@ export function Calls() {
     const [q, set] = useQuery();
     const tab = q.tab ?? "matrix";
     const from = useLoad<Overview>(`${app.api}/overview${query({ days: 400 })}`);
-    const data = useLoad<Data>(`${app.api}/calls${query(filtersOf(q))}`);
+    const data = useLoad<Data>(`${app.api}/calls${query(callFilters(q))}`);
     const [allow, setAllow] = useState<CallRow>();
     const action = useAction();
     /** The pattern may allow others too: the line that says so names it. */
@@ -146,14 +147,14 @@ export function Calls() {
     const known = from.data?.versions.map(versionLabel) ?? [];
     const versions = [...known, ...[...new Set((data.data?.rows ?? []).flatMap((r) => Object.keys(r.versions)))].filter((v) => !known.includes(v))];
     return <>
-        <div class="page-head"><h1>Calls</h1><Filters from={from.data} /></div>
+        <div class="page-head"><h1>Calls</h1>{tab === "matrix" && <Filters from={from.data} platforms={false} />}</div>
         <div class="tools"><Choice label="Show" value={tab} options={[["matrix", "Matrix"], ["diff", "Between versions"], ["allow", "Allow list"]]} onValue={(v) => set({ tab: v === "matrix" ? null : v })} />
-            <span class="spring" /><a class="button" href={`${app.api}/calls.csv${query(filtersOf(q))}`} download><Icon name="down" />CSV</a></div>
+            <span class="spring" /><a class="button" href={`${app.api}/calls.csv${query(callFilters(q))}`} download><Icon name="down" />CSV</a></div>
         {action.error && <ErrorBox error={action.error} />}
         {tab === "allow" ? <Panel title="Allow list"><AllowList /></Panel>
             : tab === "diff" ? from.data ? <Diff versions={versions} judge={judge} /> : from.error ? <ErrorBox error={from.error} retry={from.reload} /> : <Skeleton lines={8} />
             : <Shown of={data} lines={14}>{(d) => {
-                if (!d.rows.length) return <Empty title={Object.keys(filtersOf(q)).length ? "No calls match these filters" : "No calls yet"}>
+                if (!d.rows.length) return <Empty title={(q.days || q.version) ? "No calls match these filters" : "No calls yet"}>
                     <p>Watch calls of a program; what it notes is sent here:</p><Command text={runWatched("--calls @privacy ")} /></Empty>;
                 const text = (q.q ?? "").toLowerCase();
                 const rows = d.rows.filter((r) => (!q.api || r.api === q.api) && (!q.image || baseName(r.caller.image || "unknown image") === q.image) && (q.open !== "1" || !r.allowed)

@@ -12,6 +12,6 @@ export function FlameView() {
     const from = useLoad<Overview>(`${api}/overview${query({ days: q.days })}`);
     return <>
         <div class="page-head"><h1>Flame graph</h1><Filters from={from.data} /></div>
-        <FlamePanel url={`${api}/flame`} versions={from.data?.versions.filter((v) => v.reports > 0).map(versionLabel) ?? []} title="Where the time of all hangs goes" />
+        <FlamePanel url={`${api}/flame`} known={from.data?.versions.filter((v) => v.reports > 0).map(versionLabel)} title="Where the time of all hangs goes" />
     </>;
 }

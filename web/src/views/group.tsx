@@ -32,7 +32,7 @@ function Histogram({ bins }: { bins: GroupDetail["histogram"] }) {
     let before = 0;
     return <div class="histogram"><ol aria-label="Reports by how long they lasted">{bins.map((b) => {
         const name = b.below_ns ? `${duration(before)} to ${duration(b.below_ns)}` : `${duration(before)} or longer`;
-        const short = b.below_ns ? duration(b.below_ns) : "longer";
+        const short = b.below_ns ? String(b.below_ns / 1e9) : "more";
         before = b.below_ns ?? before;
         return <li key={name} title={`${name}: ${many(b.reports, "report")}`}><span class="hidden">{name}: {count(b.reports)}</span>
             <svg viewBox="0 0 10 60" preserveAspectRatio="none" aria-hidden="true"><rect x="0" width="10" y={60 - (58 * b.reports) / most - (b.reports ? 1 : 0)} height={(58 * b.reports) / most + (b.reports ? 1 : 0)} /></svg>
@@ -87,12 +87,12 @@ export function GroupView({ id }: { id: string }) {
                 <div><dt>On average</dt><dd>{duration(g.reports ? g.blocked_ns / g.reports : 0)}</dd><dd class="muted small">longest {duration(g.longest_ns)}</dd></div>
                 <div><dt>Seen</dt><dd><Time ms={g.last_ms} /></dd><dd class="muted small">first <Time ms={g.first_ms} /> in <Cut s={g.first_version || "an unknown version"} /></dd></div>
             </dl>
-            <FlamePanel url={groupUrl(api, id, "/flame", {})} versions={q.version ? from.data?.versions.filter((v) => v.reports > 0).map(versionLabel) ?? [] : g.versions.map((v) => v.version)} aside={LEAVES[g.leaf]?.[1]} />
+            <FlamePanel url={groupUrl(api, id, "/flame", {})} known={q.version ? from.data?.versions.filter((v) => v.reports > 0).map(versionLabel) : g.versions.map((v) => v.version)} aside={LEAVES[g.leaf]?.[1]} />
             <div class="two wide-left">
                 <Panel title="Heaviest stack" aside={<><label class="check"><input type="checkbox" checked={source} onChange={(e) => setSource(e.currentTarget.checked)} />Source</label><CopyButton label="Copy as text" text={stackText(g.heaviest)} /></>}>
                     <Stack frames={g.heaviest} source={source} label="Heaviest stack, innermost frame first" /></Panel>
                 <div class="column">
-                    <Panel title="How long"><Histogram bins={g.histogram} /></Panel>
+                    <Panel title="How long" aside={<span class="muted small">up to so many seconds</span>}><Histogram bins={g.histogram} /></Panel>
                     <Panel title="Versions"><Shares empty="None." rows={g.versions.map((v) => ({ name: v.version, value: v.blocked_ns, text: duration(v.blocked_ns), detail: many(v.reports, "report") }))} href={(version) => link(`groups/${id}`, { version })} /></Panel>
                     <Panel title="Systems"><Shares empty="None." rows={g.os.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(os) => link(`groups/${id}`, { os })} /></Panel>
                     <Panel title="Devices"><Shares empty="None." rows={g.devices.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(device) => link(`groups/${id}`, { device })} /></Panel>
