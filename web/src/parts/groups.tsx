@@ -89,4 +89,5 @@ export function Filters({ from, platforms = true }: { from: Overview | undefined
 /** As the API's other answers name a version: "2.1 (7)". */
 export const versionLabel = (v: { version: string; build: string }) => (v.build && !v.version.endsWith(`(${v.build})`) ? `${v.version} (${v.build})` : v.version);
 
-export const reportsText = (g: { reports: number; installs: number }) => `${many(g.reports, "report")} of ${many(g.installs, "install")}`;
+/** Programs that tell no installation id have none. */
+export const reportsText = (g: { reports: number; installs: number }) => many(g.reports, "report") + (g.installs ? ` of ${many(g.installs, "install")}` : "");

@@ -83,27 +83,25 @@ export function GroupView({ id }: { id: string }) {
             <Filters from={from.data} />
             <dl class="tiles">
                 <div><dt>Blocked in total</dt><dd>{duration(g.blocked_ns)}</dd><dd class="muted small">{share(g.blocked_ns, from.data?.days.reduce((s, d) => s + d.blocked_ns, 0) ?? 0)} of all blocked time</dd></div>
-                <div><dt>Reports</dt><dd>{compact(g.reports)}</dd><dd class="muted small">{many(g.installs, "install")}</dd></div>
+                <div><dt>Reports</dt><dd>{compact(g.reports)}</dd><dd class="muted small">{g.installs ? many(g.installs, "install") : "of unknown installs"}</dd></div>
                 <div><dt>On average</dt><dd>{duration(g.reports ? g.blocked_ns / g.reports : 0)}</dd><dd class="muted small">longest {duration(g.longest_ns)}</dd></div>
                 <div><dt>Seen</dt><dd><Time ms={g.last_ms} /></dd><dd class="muted small">first <Time ms={g.first_ms} /> in <Cut s={g.first_version || "an unknown version"} /></dd></div>
             </dl>
             <FlamePanel url={groupUrl(api, id, "/flame", {})} known={q.version ? from.data?.versions.filter((v) => v.reports > 0).map(versionLabel) : g.versions.map((v) => v.version)} aside={LEAVES[g.leaf]?.[1]} />
             <div class="two wide-left">
-                <Panel title="Heaviest stack" aside={<><label class="check"><input type="checkbox" checked={source} onChange={(e) => setSource(e.currentTarget.checked)} />Source</label><CopyButton label="Copy as text" text={stackText(g.heaviest)} /></>}>
+                <div class="column"><Panel title="Heaviest stack" aside={<><label class="check"><input type="checkbox" checked={source} onChange={(e) => setSource(e.currentTarget.checked)} />Source</label><CopyButton label="Copy as text" text={stackText(g.heaviest)} /></>}>
                     <Stack frames={g.heaviest} source={source} label="Heaviest stack, innermost frame first" /></Panel>
+                <Panel title="Why this hang"><Why g={g} /></Panel>
+                <Panel title="Similar">{g.similar.length ? <ul class="plain-list">{g.similar.map((s) => <li key={s.id}><a href={link(`groups/${encodeURIComponent(s.id)}`)}><Cut s={s.title} class="fn" /></a></li>)}</ul> : <p class="muted pad">No other hang shares its leading frames.</p>}</Panel></div>
                 <div class="column">
                     <Panel title="How long" aside={<span class="muted small">up to so many seconds</span>}><Histogram bins={g.histogram} /></Panel>
                     <Panel title="Versions"><Shares empty="None." rows={g.versions.map((v) => ({ name: v.version, value: v.blocked_ns, text: duration(v.blocked_ns), detail: many(v.reports, "report") }))} href={(version) => link(`groups/${id}`, { version })} /></Panel>
                     <Panel title="Systems"><Shares empty="None." rows={g.os.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(os) => link(`groups/${id}`, { os })} /></Panel>
-                    <Panel title="Devices"><Shares empty="None." rows={g.devices.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(device) => link(`groups/${id}`, { device })} /></Panel>
+                    {g.devices.length > 0 && <Panel title="Devices"><Shares empty="None." rows={g.devices.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(device) => link(`groups/${id}`, { device })} /></Panel>}
                 </div>
             </div>
             <Reports g={g} />
             <Panel title="Blocked time a day"><DaysChart days={g.days} order={g.versions.map((v) => v.version)} label="Blocked time a day" /></Panel>
-            <div class="two">
-                <Panel title="Why this hang"><Why g={g} /></Panel>
-                <Panel title="Similar">{g.similar.length ? <ul class="plain-list">{g.similar.map((s) => <li key={s.id}><a href={link(`groups/${encodeURIComponent(s.id)}`)}><Cut s={s.title} class="fn" /></a></li>)}</ul> : <p class="muted pad">No other hang shares its leading frames.</p>}</Panel>
-            </div>
         </>}</Shown>
     </>;
 }

@@ -135,7 +135,7 @@ export function Overview() {
                 <Panel title="Versions"><Versions versions={d.versions} /></Panel>
                 <div class="two">
                     <Panel title="Systems"><Shares empty="None." rows={d.platforms.os.map((o) => ({ name: o.name, value: whole ? o.blocked_ns : o.reports, text: whole ? duration(o.blocked_ns) : many(o.reports, "report") }))} href={(os) => link("groups", { os })} /></Panel>
-                    <Panel title="Devices"><Shares empty="None." rows={d.platforms.devices.map((o) => ({ name: o.name, value: whole ? o.blocked_ns : o.reports, text: whole ? duration(o.blocked_ns) : many(o.reports, "report") }))} href={(device) => link("groups", { device })} /></Panel>
+                    <Panel title="Devices"><Shares empty="No report named its device." rows={d.platforms.devices.map((o) => ({ name: o.name, value: whole ? o.blocked_ns : o.reports, text: whole ? duration(o.blocked_ns) : many(o.reports, "report") }))} href={(device) => link("groups", { device })} /></Panel>
                 </div>
                 <p class="muted small foot">{project} · collector {server?.version} · {server?.database}, {server?.store} · <a href="/licences.txt">licences</a></p>
             </>;

@@ -13,6 +13,9 @@ const FORMS: [string, string][] = [
     ["text", "Text"], ["json", "JSON"], ["crash", "Apple .crash"], ["collapsed", "Collapsed stacks"], ["speedscope", "speedscope"], ["pprof", "pprof"], ["firefox", "Firefox Profiler"], ["raw", "As it came"],
 ];
 
+/** Linux's letters for what a thread was doing. */
+const STATES: Record<string, string> = { R: "running", S: "sleeping", D: "waiting for a device", T: "stopped", t: "stopped by a debugger", Z: "ended", I: "idle" };
+
 interface Folded { thread: Thread; alike: Thread[] }
 
 /** Watched and main threads first, the busy ones before those with nothing to show; alike ones under the first. */
@@ -29,7 +32,7 @@ function ThreadBlock({ of: { thread: t, alike }, open }: { of: Folded; open: boo
         <summary><span class="thread-name"><Cut s={t.name || (t.main ? "main" : "no name")} class="fn" /> <span class="muted num">{t.id}</span></span>
             {t.watched && <Tag tone="bad" title="The thread that hung">watched</Tag>}{t.main && <Tag>main</Tag>}
             {alike.length > 0 && <Tag title={alike.map((a) => `${a.name || "no name"} ${a.id}`).join("\n").slice(0, 2000)}>× {alike.length + 1} alike</Tag>}
-            {t.state && <Cut s={t.state} class="muted" />}
+            {t.state && <Cut s={STATES[t.state] ?? t.state} class="muted" />}
             {t.frames[0] && <Cut s={t.frames[0].function ?? baseName(t.frames[0].image)} class="muted fn lead" />}</summary>
         {t.unavailable ? <p class="pad">No stack: <Cut s={t.unavailable} /></p> : <Stack frames={t.frames} label={`Stack of thread ${shortened(t.name) || t.id}`} source={t.watched || t.main} />}
         {t.end && t.end !== "root" && t.end !== "complete" && <p class="muted pad small">The stack ends here: <Cut s={t.end} /></p>}

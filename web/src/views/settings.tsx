@@ -149,11 +149,20 @@ function CleanUp({ after }: { after: string }) {
     </Panel>;
 }
 
+/** What the audit log's words mean; the word itself is in the title. */
+const DEEDS: Record<string, string> = {
+    "session.create": "signed in", "token.create": "made a token or key", "token.revoke": "revoked a token or key", "project.create": "made a project",
+    "group.ignore": "ignored a hang", "group.open": "opened a hang again", "group.resolve": "resolved a hang", "group.merge": "merged a hang", "group.split": "split a hang", "group.note": "wrote a note",
+    "rules.put": "changed the grouping rules", "calls.allow": "allowed a caller", "calls.forbid": "took a caller off the allow list", "settings.put": "changed what is kept",
+    "retention.run": "asked for a clean-up", "retention.remove": "cleaned up", "install.forget": "asked to forget an installation", "install.forget.part": "is forgetting an installation", "install.forgotten": "forgot an installation",
+    "symbols.upload": "sent debug files", "symbols.remove": "removed a debug file",
+};
+
 function Audit() {
     const [q] = useQuery();
     const list = useLoad<List<AuditLine>>(`/api/v1/audit${query({ after: q.after })}`);
     return <Panel title="Audit log"><Shown of={list} lines={10}>{(d) => d.items.length === 0 ? <Empty title="Nothing has been done yet" /> : <><div class="scroll" tabIndex={0} role="region" aria-label="Audit log"><table class="list"><caption class="hidden">Who did what, newest first</caption><thead><tr><th scope="col">When</th><th scope="col">Who</th><th scope="col">Did</th><th scope="col">To</th><th scope="col">Detail</th></tr></thead>
-        <tbody>{d.items.map((a, i) => <tr key={i}><td><Time ms={a.at_ms} exact /></td><td><Cut s={a.label} /></td><td><Cut s={a.action} /></td><td><Cut s={a.subject} class="mono" /></td><td><Cut s={a.detail} class="muted" /></td></tr>)}</tbody></table></div><Pages next={d.next} shown={d.items.length} text={(n) => `${n}`} /></>}</Shown></Panel>;
+        <tbody>{d.items.map((a, i) => <tr key={i}><td><Time ms={a.at_ms} exact /></td><td><Cut s={a.label} /></td><td><Cut s={DEEDS[a.action] ?? a.action} title={a.action} /></td><td><Cut s={a.subject} class="mono" /></td><td><Cut s={a.detail} class="muted" /></td></tr>)}</tbody></table></div><Pages next={d.next} shown={d.items.length} text={(n) => `${n}`} /></>}</Shown></Panel>;
 }
 
 function Projects() {
