@@ -132,7 +132,7 @@ static uint32_t label_of(struct flame *f, const struct api_place *place, uint32_
         .image = image && *image->name ? image->name : NULL,
         .file = name ? name->file : NULL,
         .line = name ? name->line : 0,
-        .app = image && image->own,
+        .app = image ? image->own : name && name->function,
         .inlined = name && (name->flags & REPORT_INLINED),
         .tail_call = name && (name->flags & REPORT_TAIL_CALL),
     };

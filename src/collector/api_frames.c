@@ -279,7 +279,7 @@ void api_frame_write(struct report_bytes *out, const struct api_place *place, ui
         .exact = place->frame.kind == REPORT_EXACT,
         .inlined = name && (name->flags & REPORT_INLINED),
         .tail_call = name && (name->flags & REPORT_TAIL_CALL),
-        .app = image && image->own,
+        .app = image ? image->own : name && name->function,
         .status = name && name->function ? "named"
                   : image && !image->map ? "no_map"
                                          : "unknown",

@@ -12,7 +12,7 @@
 struct api_image { /* a row of `image` */
     int64_t row;
     const char *name;          /* file name; "" unknown */
-    bool own;                  /* the app's */
+    bool own;                  /* the app's; what is in no image and has a name is, too */
     struct symbols_image *map; /* NULL: none */
 };
 
