@@ -319,7 +319,7 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
                 state.status.set(group[1], { ...old, ...(action === "note" ? { note } : action === "ignore" ? { status: "ignored" } : action === "resolve" ? { status: "resolved", last_version: version } : action === "open" ? { status: "open" } : {}) });
                 return reply(200, statusOf(groupRows[i]));
             }
-            if (group[2] === "/flame") return reply(200, { unit: "nanoseconds", root: tree(ofVersion(variants(i), q.version)), truncated: i === 0 });
+            if (group[2] === "/flame") return reply(200, { unit: "nanoseconds", root: tree(ofVersion(variants(i), q.version)), truncated: i === 0, coverage: { stacks: 25, of: i ? 25 : 412, blocked_share: i ? 1 : 0.973 } });
             if (group[2] === "/stacks") return reply(200, groupStacks(i));
             if (group[2] === "/reports") return reply(200, { items: Array.from({ length: 20 }, (_, n) => reportLine(n, i)), next: "20" });
             return reply(200, statusOf(groupDetail(i)));

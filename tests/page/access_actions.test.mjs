@@ -26,7 +26,7 @@ const states = ({ group }) => ({
     forget: ["settings?tab=retention", "dialog[open]", async (page) => { await page.waitForSelector("input.mono"); await page.type("input.mono", "an-installation"); await click(page, "button", "Remove its reports…"); }],
     "clean-up": ["settings?tab=retention", "dialog[open]", (page) => click(page, "button", "Clean up now…")],
     revoke: ["settings", "dialog[open]", (page) => click(page, "button", "Revoke")],
-    "said": [`groups/${group}`, ".said .notice", (page) => click(page, "button", "Ignore")],
+    "said": [`groups/${group}`, ".said .done", (page) => click(page, "button", "Ignore")],
 });
 
 async function visit(page, mock, run) {

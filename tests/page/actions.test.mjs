@@ -52,7 +52,7 @@ const inDialog = async (page, name) => {
 const undo = async (page) => {
     await page.waitForSelector(".said button");
     await click(page, "button", "Undo");
-    await page.waitForFunction(() => !document.querySelector(".said .notice"), { timeout: 60000 });
+    await page.waitForFunction(() => !document.querySelector(".said .done"), { timeout: 60000 });
 };
 
 hangTest("ignored, and the line that says so takes it back", "Canvas::fill", async (page, id) => {
@@ -162,7 +162,7 @@ hangTest("what the server refuses is said where one asked for it, and the dialog
     await inDialog(page, "Keep");
     await page.waitForSelector("dialog[open] .error");
     assert.match(await textOf(page, "dialog[open] .error"), /the database is <b>away<\/b>[\s\S]*acknowledged are safe/);
-    assert.equal(await page.$(".said .notice"), null);
+    assert.equal(await page.$(".said .done"), null);
 }, { expected: ["status of 503"] });
 
 test("rules: what moves where, how many reports, and the frame that decides", { skip, timeout: 120000 }, async () => {

@@ -91,7 +91,7 @@ pageTest("calls: API, caller, first version, count; allowed and forbidden again 
     await page.waitForFunction(() => document.querySelector(".said")?.innerText.includes("No longer allowed: open"));
     assert.equal((await server.api("calls/allow")).items.length, 0);
     await click(page, "button", "Undo");
-    await page.waitForFunction(() => !document.querySelector(".said .notice"));
+    await page.waitForFunction(() => !document.querySelector(".said .done"));
     assert.equal((await server.api("calls/allow")).items.length, 1);
     await click(page, "button", "Allow list");
     await page.waitForSelector("[aria-label='What is allowed'] tbody tr");

@@ -40,7 +40,7 @@ export function Notice() {
     }, []);
     const done = current;
     return <div class="said" role="status">
-        {done && <p class="notice good"><span class="grow">{action.busy ? "Taking it back…" : done.text}</span>
+        {done && <p class="done"><span class="grow">{action.busy ? "Taking it back…" : done.text}</span>
             {done.undo && <Button kind="small" disabled={action.busy} onClick={() => action.run(async () => { await done.undo!(); if (current === done) say(undefined); })}>Undo</Button>}
             <Button kind="small" aria-label="Close this line" onClick={() => say(undefined)}>✕</Button></p>}
         {action.error && <ErrorBox error={action.error} />}

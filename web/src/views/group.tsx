@@ -89,7 +89,7 @@ export function GroupView({ id }: { id: string }) {
             </dl>
             <FlamePanel url={groupUrl(api, id, "/flame", {})} known={q.version ? from.data?.versions.filter((v) => v.reports > 0).map(versionLabel) : g.versions.map((v) => v.version)} aside={LEAVES[g.leaf]?.[1]} />
             <div class="two wide-left">
-                <div class="column"><Panel title="Heaviest stack" aside={<><label class="check"><input type="checkbox" checked={source} onChange={(e) => setSource(e.currentTarget.checked)} />Source</label><CopyButton label="Copy as text" text={stackText(g.heaviest)} /></>}>
+                <div class="column"><Panel title="Heaviest stack" aside={<>{g.coverage.of > 1 && <span class="muted small">{share(g.coverage.blocked_share, 1)} of the time, one of {count(g.coverage.of)} stacks</span>}<label class="check"><input type="checkbox" checked={source} onChange={(e) => setSource(e.currentTarget.checked)} />Source</label><CopyButton label="Copy as text" text={stackText(g.heaviest)} /></>}>
                     <Stack frames={g.heaviest} source={source} label="Heaviest stack, innermost frame first" /></Panel>
                 <Panel title="Why this hang"><Why g={g} /></Panel>
                 <Panel title="Similar">{g.similar.length ? <ul class="plain-list">{g.similar.map((s) => <li key={s.id}><a href={link(`groups/${encodeURIComponent(s.id)}`)}><Cut s={s.title} class="fn" /></a></li>)}</ul> : <p class="muted pad">No other hang shares its leading frames.</p>}</Panel></div>
