@@ -80,11 +80,11 @@ try {
     writeFileSync(join(folder, "token"), server.token, { mode: 0o600 });
     await send(server, history(runs(folder)));
     const libc = /(\/\S*libc\.so\.6)/.exec(execFileSync("ldd", [demo], { encoding: "utf8" }))[1];
-    execFileSync(framewalk, ["push", "--wait", "--include-stripped", demo, libc, "--to", server.url, "--key-file", join(folder, "token")], { stdio: "inherit" });
+    execFileSync(framewalk, ["push", "--wait", "--sources", "--include-stripped", demo, libc, "--to", server.url, "--key-file", join(folder, "token")], { stdio: "inherit" });
     await server.quiet();
     const page = await open(browser, server.url, { size: { width: 1280, height: 860 } });
     await signIn(page, server.url, { path: "/p/default/overview", token: server.token });
-    await page.waitForSelector(".costliest .frame, .costliest li");
+    await page.waitForSelector(".costliest .source .here");
     mkdirSync(join(root, "docs/images"), { recursive: true });
     await page.screenshot({ path: process.env.FW_PICTURE ?? join(root, "docs/images/page.png") });
     if (process.env.FW_KEEP) {
