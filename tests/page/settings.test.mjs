@@ -87,7 +87,7 @@ pageTest("calls: API, caller, first version, count; allowed and forbidden again 
     await page.waitForFunction(() => [...document.querySelectorAll("[aria-label=Callers] tbody tr")].some((r) => r.innerText.includes("Ads::track") && r.innerText.includes("Forbid")));
     await picture(page, "calls-real");
     assert.equal((await server.api("calls/allow")).items.length, 1);
-    await click(page, "button", "No longer allow open in Ads::track");
+    await click(page, "button", "Forbid open in Ads::track");
     await page.waitForFunction(() => document.querySelector(".said")?.innerText.includes("No longer allowed: open"));
     assert.equal((await server.api("calls/allow")).items.length, 0);
     await click(page, "button", "Undo");

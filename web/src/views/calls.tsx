@@ -67,7 +67,7 @@ function Rows({ rows, judge, change = false, label }: { rows: CallRow[]; judge?:
                 <td class="right num" title={shortened(perVersion(r).map(([v, n]) => `${v}: ${count(n)}`).join("\n"), 1000)}>{change ? `${compact(r.before ?? 0)} → ${compact(r.after ?? 0)}` : compact(r.count)}</td>
                 <td><Cut s={r.first_version} /> <span class="muted small"><Time ms={r.first_ms} /></span></td><td><Time ms={r.last_ms} /></td>
                 <td>{r.allowed ? <Tag tone="good">allowed</Tag> : <Tag tone="bad">not allowed</Tag>} {judge && (r.allowed
-                    ? <Button kind="small" onClick={() => judge.forbid(r)} aria-label={`No longer allow ${shortened(r.api)} in ${shortened(callerName(r))}`}>Forbid</Button>
+                    ? <Button kind="small" onClick={() => judge.forbid(r)} aria-label={`Forbid ${shortened(r.api)} in ${shortened(callerName(r))}`}>Forbid</Button>
                     : <Button kind="small" onClick={() => judge.allow(r)} aria-label={`Allow ${shortened(r.api)} in ${shortened(callerName(r))}…`}>Allow…</Button>)}</td>
             </tr>
             {rowKey(r) === open && <tr key={`${rowKey(r)} stacks`}><td colSpan={6} class="inside">{perVersion(r).length > 0 && <p class="small">Calls by version: {perVersion(r).slice(0, 12).map(([v, n], i) => <span key={v}>{i > 0 && ", "}<b>{shortened(v, 40)}</b> {count(n)}</span>)}{perVersion(r).length > 12 && " …"}</p>}<Shown of={stacks} lines={4}>{(d) => <>{d.items.slice(0, 5).map((s, i) => <div key={i}><p class="muted small">{many(s.count, "call")} in {s.version}</p><Stack frames={s.frames} label={`Stack of ${r.api}`} source={false} /></div>)}{d.items.length === 0 && <p class="muted">No stack is kept.</p>}</>}</Shown></td></tr>}
