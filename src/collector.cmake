@@ -15,6 +15,7 @@ set(FW_COLLECTOR
   collector/api_frames.c
   collector/api_group_actions.c
   collector/api_group_rows.c
+  collector/api_group_stacks.c
   collector/api_groups.c
   collector/api_json.c
   collector/api_openapi.c

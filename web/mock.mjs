@@ -121,6 +121,7 @@ function dayRows(scale, seed) {
     return rows;
 }
 
+const moves = () => [["AlbumListModel.reload()", null, 1900, 30], [groupRows[8].title, { id: groupRows[8].id, title: groupRows[8].title }, 204, 3]].map(([then, to, reports, stacks]) => ({ from: { id: groupRows[0].id, title: groupRows[0].title }, to, then, stacks, reports, blocked_ns: reports * 2.7 * S }));
 const share = (name, reports, blocked) => ({ name, reports, blocked_ns: blocked });
 const osRows = [share("iOS 26.1", 6120, 12800 * S), share("iOS 26.0.1", 2911, 5900 * S), share("iOS 18.7", 1810, 3600 * S), share("iPadOS 26.1", 907, 1700 * S)];
 const deviceRows = [share("iPhone 13 (iPhone14,5)", 3110, 7900 * S), share("iPhone SE 3 (iPhone14,6)", 1904, 6240 * S), share("iPhone 16 Pro (iPhone17,1)", 4200, 4810 * S), share("iPad Air (iPad13,16)", 907, 1700 * S)];
@@ -163,6 +164,16 @@ function variants(i) {
     const other = [[...main.slice(0, at + 1), frame("SearchController.updateResults()", apps, "Lumen/Search/SearchController.swift", 71), frame("-[UISearchController _searchBarTextDidChange:]", ui), ...runloop], blocked * 0.19];
     const rest = more.reduce((s, [, w]) => s + w, 0) + other[1];
     return [[main, blocked - rest], other, ...more].map(([f, w]) => [f, Math.round(w)]);
+}
+
+/** The newest version spends more in SQLite's steps, and has a leaf that no other has. */
+const ofVersion = (stacks, version) => (!version ? stacks : stacks.map(([f, w], n) => [version === versions[0] && n === 3 ? [frame("Album.migrate()", "LumenKit", "LumenKit/Albums/Album.swift", 90, { kind: "exact" }), ...f] : f, Math.round(w * (version === versions[0] ? (n === 0 ? 2.2 : n === 1 ? 0.4 : 1) : 1))]).filter(([f, w], n) => w > 0 && (version === versions[0] || n !== 4)));
+
+/** What a group is grouped by: three stacks that differ below the app. */
+function groupStacks(i) {
+    const g = groupRows[i], main = stackOf(i), at = main.findIndex((f) => f.app);
+    const frames = [main, [frame("SearchController.updateResults()", apps, "Lumen/Search/SearchController.swift", 71), ...main.slice(at)], [frame("Album.migrate()", "LumenKit", "LumenKit/Albums/Album.swift", 90), ...main.slice(at)]];
+    return { items: frames.map((f, n) => ({ id: i * 10 + n + 1, reports: Math.round(g.reports * [0.6, 0.3, 0.1][n]), blocked_ns: Math.round(g.blocked_ns * [0.6, 0.3, 0.1][n]), last_ms: g.last_ms, by_hand: n === 2, frames: f })), next: null, total: 3, blocked_ns: g.blocked_ns };
 }
 
 const why = (i) => ({
@@ -295,6 +306,7 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
             const value = hostileAnswers(rest);
             if (value) return reply(200, value);
         }
+        if (rest === "flame") return reply(200, { unit: "nanoseconds", root: tree([0, 1, 2, 3, 4].flatMap((i) => ofVersion(variants(i), q.version))), truncated: false, coverage: { stacks: 125, of: 125, blocked_share: 1 } });
         if (rest === "overview") return reply(200, { ...overview(), top: groupRows.map(statusOf).filter((g) => g.status === "open").slice(0, 10) });
         if (rest === "groups") {
             const wanted = (q.q ?? "").toLowerCase(), keys = { blocked: "blocked_ns", reports: "reports", installs: "installs", last: "last_ms", first: "first_ms", longest: "longest_ns" };
@@ -311,7 +323,8 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
                 state.status.set(group[1], { ...old, ...(action === "note" ? { note } : action === "ignore" ? { status: "ignored" } : action === "resolve" ? { status: "resolved", last_version: version } : action === "open" ? { status: "open" } : {}) });
                 return reply(200, statusOf(groupRows[i]));
             }
-            if (group[2] === "/flame") return reply(200, { unit: "nanoseconds", root: tree(variants(i)), truncated: i === 0 });
+            if (group[2] === "/flame") return reply(200, { unit: "nanoseconds", root: tree(ofVersion(variants(i), q.version)), truncated: i === 0, coverage: { stacks: 25, of: i ? 25 : 412, blocked_share: i ? 1 : 0.973 } });
+            if (group[2] === "/stacks") return reply(200, groupStacks(i));
             if (group[2] === "/reports") return reply(200, { items: Array.from({ length: 20 }, (_, n) => reportLine(n, i)), next: "20" });
             return reply(200, statusOf(groupDetail(i)));
         }
@@ -333,8 +346,9 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
         if (rest.startsWith("calls/allow/")) { state.allow = state.allow.filter((a) => a.id !== rest.split("/")[2]); return reply(204); }
         if (rest === "calls.csv") { response.writeHead(200, { ...head, "Content-Type": "text/csv", "Content-Disposition": "attachment; filename=calls.csv" }); return response.end("api,caller,count\n"); }
         if (rest === "rules") { if (method === "PUT") state.rules = { ...state.rules, version: state.rules.version + 1, text: JSON.parse(body).text }; return reply(200, state.rules); }
-        if (rest === "rules/preview") return JSON.parse(body).text.includes("nonsense") ? error(400, "line 3: “nonsense” is no kind of rule; those are app, system, wrapper, root, skip") : reply(200, { groups_now: 11, groups_then: 13, split: [{ group: groupRows[0].id, into: 3 }], merged: [], moved_reports: 2104, examined_reports: 12048, examples: [`${groupRows[0].title} becomes AlbumListModel.reload()`] });
+        if (rest === "rules/preview") return JSON.parse(body).text.includes("nonsense") ? error(400, "line 3: “nonsense” is no kind of rule; those are app, system, wrapper, root, skip") : reply(200, { groups_now: 11, groups_then: 13, split: [{ group: groupRows[0].id, into: 3 }], merged: [], moved_reports: 2104, examined_reports: 12048, examined_stacks: 900, stacks: 900, moves: moves(), moves_of: 2, examples: moves().map((m) => ({ ...m, why_now: why(0), why_then: { ...why(0), frames: why(0).frames.map((f) => (f.frame === 5 ? { ...f, role: "wrapper", rule: "wrapper *Store.*", in_key: false } : f)) } })).map(({ stacks, ...e }) => e) });
         if (rest === "settings") { if (method === "PUT") state.settings = JSON.parse(body); return reply(200, state.settings); }
+        if (rest === "retention") return method === "POST" ? reply(202, { job: "8" }) : reply(200, { bodies: 120, body_bytes: 4.1e6, reports: 0, day_sums: 0, sessions: 0, calls: 0, stacks: 0, flame: 0, unreadable: 0, seen: 0, audit_log: 3, symbols: 0, symbol_bytes: 0, disk_used: 0.41 });
         if (rest === "forget") return reply(202, { job: "7" });
         return error(404, "There is no such thing here.");
     }

@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "collector/brought_names.h"
+#include "collector/grouping.h"
 #include "collector/symbol_store.h"
 
 #include <inttypes.h>
@@ -20,6 +21,7 @@ struct api_frames {
     size_t image_count, image_capacity;
     struct slot *slots;
     size_t slot_count, capacity; /* a power of two */
+    struct group_rules *rules;   /* the built-in ones, once they are needed */
 };
 
 struct api_frames *api_frames_new(struct api_view *v)
@@ -45,6 +47,7 @@ void api_frames_free(struct api_frames *f)
         symbols_drop(f->images[i]->map);
     free(f->images);
     free(f->slots);
+    group_rules_free(f->rules);
     arena_free(&f->arena);
     free(f);
 }
@@ -60,6 +63,19 @@ const char *api_frames_keep(struct api_frames *f, const char *text)
         return "";
     }
     return memcpy(copy, text, size);
+}
+
+/* Somebody may have sent the C library's debug file: that makes it nobody's own. */
+static bool is_system(struct api_frames *f, const char *name, const char *path)
+{
+    const struct group_frame frame = {
+        .image = name, .path = path, .function = "f", .own_symbols = true};
+    struct group_answer answer;
+    struct fw_failure why = {0};
+    if (!f->rules && group_rules_parse(NULL, &f->rules, &why))
+        return false;
+    return group_stack(f->rules, &frame, 1, &f->arena, &answer) == FW_OK &&
+           answer.section == GROUP_SYSTEM;
 }
 
 const char *api_frames_sources(struct api_view *v, struct span id, struct arena *arena)
@@ -78,12 +94,14 @@ const char *api_frames_sources(struct api_view *v, struct span id, struct arena 
 static void read_image(struct api_frames *f, struct api_image *image)
 {
     struct api_view *v = f->v;
-    struct db_rows *rows = api_query(v, "SELECT name, own, debug_id, arch FROM image WHERE id = $1",
-                                     DB_VALUES(db_int(image->row)));
+    struct db_rows *rows =
+        api_query(v, "SELECT name, own, debug_id, arch, path FROM image WHERE id = $1",
+                  DB_VALUES(db_int(image->row)));
     if (api_next(v, rows)) {
         struct span id = db_get_bytes(rows, 2);
         image->name = api_frames_keep(f, db_get_text(rows, 0));
-        image->own = db_get_int(rows, 1) != 0;
+        const char *path = db_is_null(rows, 4) ? NULL : api_frames_keep(f, db_get_text(rows, 4));
+        image->own = db_get_int(rows, 1) != 0 && !is_system(f, image->name, path);
         const char *arch = api_frames_keep(f, db_get_text(rows, 3));
         uint8_t copy[64];
         size_t size = id.size < sizeof copy ? id.size : sizeof copy;
@@ -274,7 +292,7 @@ static void write_frame(struct report_bytes *out, const struct api_place *place,
         .exact = place->frame.kind == REPORT_EXACT,
         .inlined = name && (name->flags & REPORT_INLINED),
         .tail_call = name && (name->flags & REPORT_TAIL_CALL),
-        .app = image && image->own,
+        .app = image ? image->own : name && name->function,
         .status = name && name->function ? "named"
                   : image && !image->map ? "no_map"
                                          : "unknown",

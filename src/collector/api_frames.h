@@ -12,7 +12,7 @@
 struct api_image { /* a row of `image` */
     int64_t row;
     const char *name;          /* file name; "" unknown */
-    bool own;                  /* the app's */
+    bool own;                  /* the app's; what is in no image and has a name is, too */
     const char *sources;       /* its debug_id when it has sources that may be read; "" */
     struct symbols_image *map; /* NULL: none */
 };

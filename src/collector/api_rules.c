@@ -168,12 +168,52 @@ static void write_moves(struct api_view *v, const struct groups_preview *p)
         api_shut(out, '}');
     }
     api_shut(out, ']');
+}
+
+/* A group with its title; null: there is none yet. */
+static void write_group(struct api_view *v, const char *key, int64_t group)
+{
+    if (!group) {
+        api_null(&v->out, key);
+        return;
+    }
+    struct db_rows *rows =
+        api_query(v, "SELECT title FROM hang_group WHERE id = $1", DB_VALUES(db_int(group)));
+    api_open(&v->out, key, '{');
+    api_int(&v->out, "id", group);
+    api_text(&v->out, "title", api_next(v, rows) ? db_get_text(rows, 0) : "");
+    api_shut(&v->out, '}');
+    api_done(v, rows);
+}
+
+static void write_changes(struct api_view *v, const struct groups_preview *p)
+{
+    struct report_bytes *out = &v->out;
+    api_open(out, "moves", '[');
+    for (size_t i = 0; i < p->move_count; i++) {
+        const struct groups_preview_move *move = &p->moves[i];
+        api_open(out, NULL, '{');
+        write_group(v, "from", move->from);
+        write_group(v, "to", move->to);
+        api_text(out, "then", move->then);
+        api_int(out, "stacks", (int64_t)move->stacks);
+        api_int(out, "reports", (int64_t)move->reports);
+        api_int(out, "blocked_ns", (int64_t)move->blocked_ns);
+        api_shut(out, '}');
+    }
+    api_shut(out, ']');
+    api_int(out, "moves_of", (int64_t)p->moves_of);
     api_open(out, "examples", '[');
     for (size_t i = 0; i < p->example_count; i++) {
+        const struct groups_preview_example *example = &p->examples[i];
         api_open(out, NULL, '{');
-        api_int(out, "group", p->examples[i].group);
-        api_int(out, "reports", (int64_t)p->examples[i].reports);
-        api_text(out, "then", p->examples[i].then);
+        write_group(v, "from", example->from);
+        write_group(v, "to", example->to);
+        api_text(out, "then", example->then);
+        api_int(out, "reports", (int64_t)example->reports);
+        api_int(out, "blocked_ns", (int64_t)example->blocked_ns);
+        api_raw(out, "why_now", example->why_now);
+        api_raw(out, "why_then", example->why_then);
         api_shut(out, '}');
     }
     api_shut(out, ']');
@@ -190,6 +230,7 @@ static void write_preview(struct api_view *v, const struct groups_preview *p)
     api_int(out, "examined_stacks", (int64_t)p->stacks);
     api_int(out, "stacks", (int64_t)p->stacks_of);
     write_moves(v, p);
+    write_changes(v, p);
     api_shut(out, '}');
 }
 

@@ -34,7 +34,7 @@ static bool count(struct db_conn *conn, const char *sql, int64_t *n, struct fw_f
 /* ---- /api/v1/server ---- */
 
 /* Who is limited to one project sees the jobs that are of it: subjects and messages of others are
- * others' uploads and projects. */
+ * others' uploads and projects. Jobs that come round by themselves are listed when they are due. */
 static bool jobs_json(struct db_conn *conn, int64_t project, json_t *list, struct fw_failure *why)
 {
     char subject[24] = "";
@@ -42,11 +42,13 @@ static bool jobs_json(struct db_conn *conn, int64_t project, json_t *list, struc
         snprintf(subject, sizeof subject, "%lld", (long long)project);
     static const char *const states[] = {"queued", "running", "done", "failed"};
     struct db_rows *rows = NULL;
-    if (db_query(conn, &rows, why,
-                 "SELECT kind, subject, state, done, total, message FROM job"
-                 " WHERE state IN (0, 1, 3) AND ($2 = '' OR (kind = 'rules' AND subject = $2))"
-                 " ORDER BY state = 0, id DESC LIMIT $1",
-                 DB_VALUES(db_int(JOBS_SHOWN), db_text(subject))))
+    if (db_query(
+            conn, &rows, why,
+            "SELECT kind, subject, state, done, total, message FROM job"
+            " WHERE (state IN (1, 3) OR (state = 0 AND (run_ms <= $3 OR attempts > 0)))"
+            " AND ($2 = '' OR (kind = 'rules' AND subject = $2))"
+            " ORDER BY state = 0, id DESC LIMIT $1",
+            DB_VALUES(db_int(JOBS_SHOWN), db_text(subject), db_int((int64_t)collector_now_ms()))))
         return false;
     while (db_next(rows))
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:I, s:I, s:s}", "kind",

@@ -16,7 +16,7 @@ struct place { /* where a stack would be: a group that there is, or one with a n
 
 struct seen { /* a stack */
     int64_t stack, group;
-    uint64_t reports;
+    uint64_t reports, blocked_ns;
     bool pinned;
     struct place then;
     const char *title;
@@ -38,8 +38,8 @@ static fw_error rank(struct preview *p, struct db_conn *conn)
     struct db_rows *rows;
     bool memory = true;
     fw_error e = db_query(conn, &rows, p->why,
-                          "SELECT r.stack, s.group_id, r.n, s.pinned FROM (SELECT stack,"
-                          " COUNT(*) AS n, SUM(duration_ns) AS blocked FROM report"
+                          "SELECT r.stack, s.group_id, r.n, s.pinned, r.blocked FROM (SELECT stack,"
+                          " COUNT(*) AS n, CAST(SUM(duration_ns) AS BIGINT) AS blocked FROM report"
                           " WHERE project = $1 AND group_id IS NOT NULL AND stack IS NOT NULL"
                           " GROUP BY stack ORDER BY blocked DESC, stack LIMIT $2) AS r"
                           " JOIN stack s ON s.id = r.stack WHERE s.group_id IS NOT NULL"
@@ -53,7 +53,8 @@ static fw_error rank(struct preview *p, struct db_conn *conn)
             p->seen[p->count++] = (struct seen){.stack = db_get_int(rows, 0),
                                                 .group = db_get_int(rows, 1),
                                                 .reports = (uint64_t)db_get_int(rows, 2),
-                                                .pinned = db_get_int(rows, 3) != 0};
+                                                .pinned = db_get_int(rows, 3) != 0,
+                                                .blocked_ns = (uint64_t)db_get_int(rows, 4)};
     }
     e = db_end(rows, p->why);
     return e || memory ? e : failure_memory(p->why);
@@ -222,19 +223,97 @@ static int by_place(const void *a, const void *b)
     return order ? order : compare_groups(a, b);
 }
 
+static bool moves(const struct seen *s)
+{
+    return s->then.group != s->group;
+}
+
 static void count_moved(struct preview *p)
 {
     struct groups_preview *out = p->out;
     for (size_t i = 0; i < p->count; i++) {
         const struct seen *s = &p->seen[i];
         out->examined_reports += s->reports;
-        if (s->then.group == s->group)
+        if (!moves(s))
             continue;
         out->moved_reports += s->reports;
-        if (out->example_count < GROUPS_PREVIEW_SHOWN)
-            out->examples[out->example_count++] =
-                (struct groups_preview_example){s->group, s->reports, s->title};
+        if (out->example_count < GROUPS_PREVIEW_EXAMPLES)
+            out->examples[out->example_count++] = (struct groups_preview_example){
+                .stack = s->stack,
+                .from = s->group,
+                .to = s->then.group,
+                .reports = s->reports,
+                .blocked_ns = s->blocked_ns,
+                .then = s->title,
+            };
     }
+}
+
+/* Into the list if there is room, or in place of its last one: most reports first. */
+static void keep_move(struct groups_preview *out, const struct groups_preview_move *move)
+{
+    size_t at = out->move_count;
+    out->moves_of++;
+    while (at && out->moves[at - 1].reports < move->reports)
+        at--;
+    if (at == GROUPS_PREVIEW_SHOWN)
+        return;
+    if (out->move_count < GROUPS_PREVIEW_SHOWN)
+        out->move_count++;
+    memmove(&out->moves[at + 1], &out->moves[at], (out->move_count - at - 1) * sizeof *out->moves);
+    out->moves[at] = *move;
+}
+
+/* Runs of the same group and place; sorted by group. */
+static void count_moves(struct preview *p)
+{
+    for (size_t i = 0; i < p->count;) {
+        const struct seen *first = &p->seen[i];
+        struct groups_preview_move move = {
+            .from = first->group, .to = first->then.group, .then = first->title};
+        for (; i < p->count && by_group(first, &p->seen[i]) == 0; i++) {
+            move.stacks++;
+            move.reports += p->seen[i].reports;
+            move.blocked_ns += p->seen[i].blocked_ns;
+        }
+        if (moves(first))
+            keep_move(p->out, &move);
+    }
+}
+
+/* Why a stack is where it is, and why it would be elsewhere. */
+static fw_error explain(struct preview *p, struct groups_preview_example *example,
+                        struct arena *arena)
+{
+    struct stack_row row;
+    struct stack_key now, then;
+    struct db_conn *conn;
+    fw_error e = db_take(p->c->db, DB_READ, &conn, p->why);
+    if (e)
+        return e;
+    e = read_row(p, conn, example->stack, arena, &row);
+    db_give(p->c->db, conn);
+    e = e ? e : stack_group_key(p->grouper, NULL, &row, NULL, arena, &now, p->why);
+    e = e ? e : stack_group_key(p->grouper, NULL, &row, p->rules, arena, &then, p->why);
+    if (e == FW_ERR_CORRUPT || e == FW_ERR_FULL)
+        return FW_OK;
+    if (e)
+        return e;
+    example->why_now = kept(p, now.answer.why);
+    example->why_then = kept(p, then.answer.why);
+    return FW_OK;
+}
+
+static fw_error explain_all(struct preview *p)
+{
+    struct arena arena = {0};
+    fw_error e = FW_OK;
+    for (size_t i = 0; i < p->out->example_count && !e; i++) {
+        e = explain(p, &p->out->examples[i], &arena);
+        arena_reset(&arena);
+    }
+    arena_free(&arena);
+    return e;
 }
 
 /* In runs of the same group, how many places; or the other way round. */
@@ -284,8 +363,9 @@ static fw_error examine(struct preview *p)
     p->out->stacks = p->count;
     count_moved(p);
     count_split(p);
+    count_moves(p);
     count_merged(p);
-    return FW_OK;
+    return explain_all(p);
 }
 
 fw_error groups_preview(struct collector *c, int64_t project, const struct group_rules *rules,

@@ -9,7 +9,7 @@
 
 #include "collector/groups.h"
 
-enum { GROUPS_PREVIEW_STACKS = 20000, GROUPS_PREVIEW_SHOWN = 50 };
+enum { GROUPS_PREVIEW_STACKS = 20000, GROUPS_PREVIEW_SHOWN = 50, GROUPS_PREVIEW_EXAMPLES = 20 };
 
 struct groups_preview { /* all zero before groups_preview; texts are in its arena */
     struct arena arena;
@@ -26,11 +26,19 @@ struct groups_preview { /* all zero before groups_preview; texts are in its aren
         uint64_t groups;
     } merged[GROUPS_PREVIEW_SHOWN];
     size_t merged_count;
+    struct groups_preview_move { /* from where to where, most reports first */
+        int64_t from, to;        /* groups; to 0: one that there is not yet */
+        const char *then;        /* title of where they would be */
+        uint64_t stacks, reports, blocked_ns;
+    } moves[GROUPS_PREVIEW_SHOWN];
+    size_t move_count;
+    uint64_t moves_of;              /* how many there are */
     struct groups_preview_example { /* stacks that would move, those that blocked longest first */
-        int64_t group;
-        uint64_t reports;
+        int64_t stack, from, to;
+        uint64_t reports, blocked_ns;
         const char *then;
-    } examples[GROUPS_PREVIEW_SHOWN];
+        const char *why_now, *why_then; /* JSON, as hang_group.why */
+    } examples[GROUPS_PREVIEW_EXAMPLES];
     size_t example_count;
 };
 

@@ -9,6 +9,7 @@ extern const struct http_routes routes_download;
 extern const struct http_routes routes_failed; /* api_failed.c */
 extern const struct http_routes routes_flame;
 extern const struct http_routes routes_group_actions; /* api_group_actions.c */
+extern const struct http_routes routes_group_stacks; /* api_group_stacks.c */
 extern const struct http_routes routes_groups_read;
 extern const struct http_routes routes_import; /* import.c */
 extern const struct http_routes routes_intake; /* intake_http.c */
@@ -34,6 +35,7 @@ static const struct http_routes *const tables[] = {
     &routes_failed,
     &routes_flame,
     &routes_group_actions,
+    &routes_group_stacks,
     &routes_groups_read,
     &routes_import,
     &routes_intake,

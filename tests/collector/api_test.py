@@ -9,7 +9,7 @@ import api_support
 from server import Server, key_file
 
 P = "/api/v1/projects/default/"
-READS = ["overview", "groups", "groups/1", "groups/1/flame", "groups/1/reports", "reports",
+READS = ["overview", "groups", "groups/1", "flame", "groups/1/flame", "groups/1/stacks", "groups/1/reports", "reports",
          "reports/" + "0" * 32, "reports/%s/download" % ("0" * 32), "calls", "calls/diff?to=1",
          "calls/stacks", "calls/allow", "calls.csv"]
 
@@ -42,7 +42,8 @@ def check_queries(server):
                        ("overview?os=BeOS", "Debian"), ("overview?device=abacus", "till"),
                        ("calls?os=x", "version"), ("reports?q=main", "digits"),
                        ("calls/diff", "to"), ("calls/diff?to=9.9", "2.10"),
-                       ("groups?after=x", "next"), ("groups/1/flame?days=3", "nothing")):
+                       ("groups?after=x", "next"), ("groups/1/flame?sort=3", "days"),
+                       ("flame?version=9.9", "2.10")):
         status, value = server.json("GET", P + path)
         assert status == 400 and word in value["error"], (path, status, value)
     for path in ("overview?days=0", "overview?days=401", "groups?limit=0", "groups?limit=501",

@@ -86,6 +86,7 @@ def check_rules(server):
     assert preview["examined_reports"] == 7 and preview["moved_reports"] == 7, preview
     assert [m["groups"] for m in preview["merged"]] == [3] and preview["split"] == [], preview
     assert preview["merged"][0]["title"].startswith("Guard near"), preview
+    check_moves(server, preview)
     assert len(groups(server)) == 4
     assert must(200, server.json("GET", P + "/rules"))["version"] == 0
 
@@ -99,6 +100,44 @@ def check_rules(server):
     assert sum(g["reports"] for g in groups(server)) == 7
     history = must(200, server.json("GET", P + "/rules"))["history"]
     assert [h["version"] for h in history] == [2, 1] and history[0]["created_by"], history
+
+
+def check_moves(server, preview):
+    """Each of the four groups moves into one that there is not yet, and the frame of Shop is why."""
+    ids = {g["id"]: g["title"] for g in groups(server)}
+    moves = preview["moves"]
+    assert preview["moves_of"] == len(moves) == 4, moves
+    assert {m["from"]["id"]: m["from"]["title"] for m in moves} == ids, (moves, ids)
+    assert [m["to"] for m in moves] == [None] * 4 and sum(m["reports"] for m in moves) == 7, moves
+    assert [m["reports"] for m in moves] == sorted((m["reports"] for m in moves), reverse=True)
+    assert len(preview["examples"]) == 4, preview["examples"]
+    for example in preview["examples"]:
+        roles = [{f["frame"]: f["role"] for f in example[why]["frames"]}
+                 for why in ("why_now", "why_then")]
+        changed = [i for i in roles[0] if roles[0][i] != roles[1][i]]
+        assert changed == [2] and roles[1][2] == "system", (roles, example)
+
+
+def check_stacks(server, group):
+    """What was merged has two stacks; one is split off, and comes back by the rules."""
+    path = "%s/groups/%d" % (P, group)
+    stacks = must(200, server.json("GET", path + "/stacks"))
+    assert stacks["total"] == 2 and sum(s["reports"] for s in stacks["items"]) == 6, stacks
+    assert all(s["by_hand"] and len(s["frames"]) == 3 for s in stacks["items"]), stacks
+    first = must(200, server.json("GET", path + "/stacks", query={"limit": 1}))
+    assert first["items"] == stacks["items"][:1] and first["next"], first
+    second = must(200, server.json("GET", path + "/stacks", query={"limit": 1, "after": first["next"]}))
+    assert second["items"] == stacks["items"][1:] and second["next"] is None, second
+    none = must(200, server.json("GET", path + "/stacks", query={"version": "2.0"}))
+    assert none["items"] == [] and none["total"] == 0, none
+    assert server.json("GET", path + "/stacks", query={"version": "7.7"})[0] == 400
+    assert server.json("GET", P + "/groups/99999/stacks")[0] == 404
+    part = must(200, act(server, group, "split", stacks=[stacks["items"][0]["id"]]))
+    assert part["id"] != group and part["reports"] == stacks["items"][0]["reports"], part
+    left = must(200, server.json("GET", path + "/stacks"))
+    assert [s["id"] for s in left["items"]] == [stacks["items"][1]["id"]], left
+    must(200, act(server, part["id"], "merge", into=group))
+    assert must(200, server.json("GET", path + "/stacks"))["total"] == 2
 
 
 def act(server, group, action, **more):
@@ -137,6 +176,7 @@ def check_actions(server):
     assert must(200, server.json("GET", "%s/groups/%d" % (P, ids[1])))["reports"] == 6
     must(200, server.json("PUT", P + "/rules", {"text": ""}))
     wait("no rules", lambda: jobs_done(server))
+    check_stacks(server, ids[1])
     must(200, act(server, ids[1], "split", stacks=None))
     wait("parted again", lambda: jobs_done(server) and
          sorted(g["reports"] for g in groups(server)) == [1, 3, 3, 3])

@@ -141,9 +141,29 @@ def check_hangs(c, P, at):
     flame = c.call("get", P + "groups/{id}/flame", values)
     assert flame["root"]["value"] > 0
     assert flame["root"]["value"] >= sum(n["value"] for n in flame["root"]["children"])
+    check_flames(c, P, at, values, group)
+    stacks = c.call("get", P + "groups/{id}/stacks", values)
+    assert len(stacks["items"]) == min(50, stacks["total"])
+    assert stacks["blocked_ns"] >= sum(s["blocked_ns"] for s in stacks["items"]) > 0
     reports = c.call("get", P + "groups/{id}/reports", values)
     assert len(reports["items"]) == min(50, group["reports"])
     return first["id"]
+
+
+def check_flames(c, P, at, values, group):
+    """A filter takes its part of the time; of all versions together that is the whole."""
+    import urllib.parse
+    whole = c.call("get", P + "groups/{id}/flame", values, "?days=400")["root"]["value"]
+    blocked = c.call("get", P + "groups/{id}", values, "?days=400")
+    parts = 0
+    for version in blocked["versions"]:
+        query = "?days=400&" + urllib.parse.urlencode({"version": version["version"]})
+        part = c.call("get", P + "groups/{id}/flame", values, query)["root"]["value"]
+        assert abs(part - version["blocked_ns"]) <= version["blocked_ns"] * 0.01 + 1e6, (part, version)
+        parts += part
+    assert len(blocked["versions"]) > 1 and abs(parts - whole) <= whole * 0.001 + 1e6, (parts, whole)
+    every = c.call("get", P + "flame", at, "?days=400")["root"]["value"]
+    assert every >= whole, (every, whole)
 
 
 def check_pages(c, P, at):

@@ -92,6 +92,10 @@ const SEEN_MOST = 60;
 
 export const forgetAnswers = () => seen.clear();
 
+/** Something changed that views may show: all that are there ask again. */
+const loads = new Set<() => void>();
+export const changed = () => { for (const reload of loads) reload(); };
+
 export function useLoad<T>(url: string | null, raw = false): Loaded<T> {
     const [state, setState] = useState<{ url: string | null; data?: T; error?: ApiError; loading: boolean }>(
         () => ({ url, data: url ? (seen.get(url) as T) : undefined, loading: !!url }));
@@ -109,6 +113,11 @@ export function useLoad<T>(url: string | null, raw = false): Loaded<T> {
             },
             (error) => { if (current.current === url) setState((s) => ({ ...s, error, loading: false })); });
     }, [url, round]);
+    useEffect(() => {
+        const again = () => setRound((n) => n + 1);
+        loads.add(again);
+        return () => { loads.delete(again); };
+    }, []);
     return {
         data: state.data, error: state.error, loading: state.loading,
         reload: () => setRound((n) => n + 1),

@@ -25,6 +25,9 @@ export const FILTERS = ["days", "version", "os", "device"] as const;
 export const filtersOf = (q: Record<string, string>) =>
     Object.fromEntries(FILTERS.filter((name) => q[name]).map((name) => [name, q[name]]));
 
+/** Of those what calls know: they are not kept by system and device. */
+export const callFilters = (q: Record<string, string>) => ({ days: q.days, version: q.version });
+
 /** A link inside the project that keeps the filters. */
 export function useLink(): (to: string, extra?: Record<string, string | number | null>) => string {
     const { project } = useApp();

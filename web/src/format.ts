@@ -86,7 +86,7 @@ export const dayName = (day: string): string =>
 
 export function ago(ms: number, now = Date.now()): string {
     const s = Math.round((now - ms) / 1000);
-    if (s < 0) return when(ms);
+    if (s < -300) return dateOnly.format(ms); // the clock of who sent it goes ahead
     if (s < 60) return "just now";
     if (s < 3600) return `${Math.floor(s / 60)} min ago`;
     if (s < 86400) return `${Math.floor(s / 3600)} h ago`;

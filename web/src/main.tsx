@@ -11,9 +11,11 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, forgetAnswers, get, onSignedOut, send, setCsrf, useLoad } from "./api";
 import { AppContext, can, type App } from "./app";
 import { count, many } from "./format";
-import { Cut, Empty, ErrorBox, Icon, Skeleton } from "./parts/basic";
+import { Cut, Empty, ErrorBox, Icon, shortened, Skeleton } from "./parts/basic";
+import { Notice } from "./parts/notice";
 import type { List, Project, Server, Session } from "./types";
 import { Calls } from "./views/calls";
+import { FlameView } from "./views/flame";
 import { GroupView } from "./views/group";
 import { Groups } from "./views/groups";
 import { Login } from "./views/login";
@@ -25,7 +27,7 @@ import { Symbolicate } from "./views/symbolicate";
 import { Symbols } from "./views/symbols";
 
 const VIEWS: [string, string, () => preact.JSX.Element][] = [
-    ["overview", "Overview", Overview], ["groups", "Hangs", Groups], ["reports", "Reports", Reports], ["calls", "Calls", Calls],
+    ["overview", "Overview", Overview], ["groups", "Hangs", Groups], ["flame", "Flame graph", FlameView], ["reports", "Reports", Reports], ["calls", "Calls", Calls],
     ["symbols", "Symbols", Symbols], ["symbolicate", "Symbolicate", Symbolicate], ["settings", "Settings", SettingsView],
 ];
 
@@ -74,14 +76,16 @@ function ThemeSwitch() {
 /** What the server is doing in the background. */
 function Work({ server }: { server: Server | undefined }) {
     if (!server) return null;
-    const running = server.jobs.filter((j) => j.state === "running");
+    const of = (state: string) => server.jobs.filter((j) => j.state === state);
+    const running = of("running"), queued = of("queued").length, failed = of("failed");
     if (!server.jobs.length && !server.waiting_reports && !server.failed_reports) return <p class="work muted">Nothing is waiting</p>;
     return <div class="work" role="status">
         {server.waiting_reports > 0 && <p class="muted">{many(server.waiting_reports, "report")} to process</p>}
         {server.failed_reports > 0 && <p class="muted" title="GET /api/v1/projects/P/failed lists them with the reason (docs/operations.md)">{many(server.failed_reports, "report")} could not be processed</p>}
         {running.slice(0, 3).map((j) => <p key={j.kind + j.subject}><Cut s={j.message || `${j.kind} ${j.subject}`} />
             {j.total > 0 && <progress max={j.total} value={j.done} aria-label={`${j.kind}: ${count(j.done)} of ${count(j.total)}`} />}</p>)}
-        {server.jobs.length > running.length && <p class="muted">{many(server.jobs.length - running.length, "job")} queued</p>}
+        {queued > 0 && <p class="muted">{many(queued, "job")} queued</p>}
+        {failed.length > 0 && <p class="bad-text" title={shortened(failed.map((j) => `${j.kind} ${j.subject}: ${j.message}`).join("\n"), 1000)}>{many(failed.length, "job")} failed</p>}
     </div>;
 }
 
@@ -112,7 +116,7 @@ function Shell({ app, view, children, signOut }: { app: App; view: string; child
                 </div>
             </div>
         </header>
-        <main id="main" tabIndex={-1}><Boundary key={url.split("?")[0]}>{children}</Boundary></main>
+        <main id="main" tabIndex={-1}><Notice key={app.project} /><Boundary key={url.split("?")[0]}>{children}</Boundary></main>
     </div>;
 }
 

@@ -3,7 +3,7 @@
 export interface List<T> { items: T[]; next: string | null; total?: number }
 export interface Session { label: string; scopes: string[]; csrf: string; expires_ms: number | null }
 export interface Project { slug: string; name: string; created_ms: number }
-export interface Job { kind: string; subject: string; state: "queued" | "running"; done: number; total: number; message: string }
+export interface Job { kind: string; subject: string; state: "queued" | "running" | "failed"; done: number; total: number; message: string }
 export interface Server {
     version: string; database: string; store: string; waiting_reports: number; failed_reports: number; jobs: Job[];
     limits: { report_bytes: number; upload_bytes: number; part_bytes: number };
@@ -13,8 +13,9 @@ export interface Group {
     id: string; title: string; leaf: string; section: "app" | "system" | "unnamed"; image: string; file: string | null; line: number | null;
     status: "open" | "ignored" | "resolved" | "merged"; reports: number; blocked_ns: number; longest_ns: number; killed: number;
     installs: number; first_ms: number; last_ms: number; first_version: string; last_version: string; reopened: boolean;
-    trend: number[]; note: string | null;
+    trend: number[]; note: string | null; merged_into: string | null; resolved_version: string | null;
 }
+export interface GroupName { id: string; title: string }
 export interface Share { name: string; reports: number; blocked_ns: number }
 export interface VersionShare { version: string; reports: number; blocked_ns: number }
 export interface Day { day: string; version?: string; reports: number; blocked_ns: number; killed: number }
@@ -39,14 +40,16 @@ export interface WhyFrame { frame: number; function: string | null; role: string
 export interface GroupDetail extends Group {
     why: { rules: number; parts: string[]; frames: WhyFrame[] };
     heaviest: Frame[]; versions: VersionShare[]; os: Share[]; devices: Share[]; days: Day[];
-    histogram: { below_ns: number | null; reports: number }[]; similar: { id: string; title: string }[];
+    histogram: { below_ns: number | null; reports: number }[]; similar: GroupName[];
     coverage: { stacks: number; of: number; blocked_share: number };
 }
 export interface FlameNode {
     name: string; value: number; children?: FlameNode[]; image?: string; file?: string | null; line?: number | null;
     app?: boolean; inlined?: boolean; tail_call?: boolean;
 }
-export interface Flame { unit: string; root: FlameNode; truncated: boolean }
+export interface GroupStack { id: number; reports: number; blocked_ns: number; last_ms: number; by_hand: boolean; frames: Frame[] }
+export interface GroupStacks extends List<GroupStack> { total: number; blocked_ns: number }
+export interface Flame { unit: string; root: FlameNode; truncated: boolean; coverage?: { stacks: number; of: number; blocked_share: number } }
 export interface ReportLine {
     id: string; received_ms: number; started_ms: number; version: string; os: string; device: string;
     duration_ns: number; ending: string; complete: boolean; group?: { id: string; title: string } | null;
@@ -88,7 +91,14 @@ export interface Token { id: string; kind: "token" | "key"; label: string; scope
 export interface AuditLine { at_ms: number; label: string; action: string; subject: string; detail: string }
 export interface Rules { version: number; text: string; builtin: string; history: { version: number; created_ms: number; created_by: string }[] }
 export interface Preview {
-    groups_now: number; groups_then: number; split: { group: string; into: number }[]; merged: unknown[];
-    moved_reports: number; examined_reports: number; examples: unknown[];
+    groups_now: number; groups_then: number; split: { group: string; into: number }[]; merged: { title: string; groups: number }[];
+    moved_reports: number; examined_reports: number; examined_stacks: number; stacks: number; moves: Move[]; moves_of: number; examples: Example[];
+}
+export interface Move { from: GroupName; to: GroupName | null; then: string; stacks: number; reports: number; blocked_ns: number }
+export interface Why { parts: string[]; frames: WhyFrame[] }
+export interface Example { from: GroupName; to: GroupName | null; then: string; reports: number; blocked_ns: number; why_now: Why | null; why_then: Why | null }
+export interface Retention {
+    bodies: number; body_bytes: number; reports: number; day_sums: number; sessions: number; calls: number; stacks: number; flame: number;
+    unreadable: number; seen: number; audit_log: number; symbols: number; symbol_bytes: number; disk_used: number;
 }
 export interface Settings { body_days: number; row_days: number; symbols_days: number; disk_share: number }

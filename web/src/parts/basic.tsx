@@ -37,6 +37,7 @@ const paths: Record<string, string> = {
     calls: "M2.5 2.5h4v4h-4zm7 0h4v4h-4zm-7 7h4v4h-4zm7 0h4v4h-4z",
     symbols: "M8 1.5l5.5 3v7L8 14.5l-5.5-3v-7zM2.5 4.5L8 7.7l5.5-3.2M8 7.7v6.8",
     symbolicate: "M2 4h6M2 8h4M2 12h6m3-9l3 5-3 5",
+    flame: "M2 3h12v3H2zm2 3h8v3H4zm2 3h4v4H6z",
     settings: "M2 4.5h6m4 0h2M2 11.5h2m4 0h6M10 2.7v3.6M6 9.7v3.6",
     sun: "M8 5a3 3 0 100 6 3 3 0 000-6M8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1m8 8l1 1M13 3l-1 1M4 12l-1 1",
     copy: "M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z",
@@ -132,21 +133,34 @@ export function Spark({ values, label, wide = false }: { values: number[]; label
     </svg>;
 }
 
-/** Names with bars: a distribution. */
+const SHARES_MOST = 6;
+
+/** Names with bars: a distribution, its first rows until one asks for all. */
 export function Shares({ rows, empty, what = "blocked", href }: {
     rows: { name: string; value: number; text: string; detail?: string }[]; empty: string; what?: string; href?: (name: string) => string;
 }) {
+    const [all, setAll] = useState(false);
     const most = Math.max(...rows.map((r) => r.value), 1);
     const whole = rows.reduce((sum, r) => sum + r.value, 0);
     if (!rows.length) return <p class="muted pad">{empty}</p>;
+    const shown = all || rows.length <= SHARES_MOST + 1 ? rows : rows.slice(0, SHARES_MOST);
+    const rest = rows.slice(shown.length).reduce((sum, r) => sum + r.value, 0);
     return <ul class="shares">
-        {rows.map((r) => <li key={r.name}>
+        {shown.map((r) => <li key={r.name}>
             {href ? <a href={href(r.name)} class="cut" title={`Only ${shortened(r.name)}`}>{shortened(r.name) || "unknown"}</a> : <Cut s={r.name || "unknown"} />}
             <span class="num">{r.text}</span>
             <meter class="bar" min={0} max={most} value={r.value} aria-label={`${shortened(r.name)}: ${share(r.value, whole)} of what is ${what}`} />
             <span class="muted num">{r.detail ?? share(r.value, whole)}</span>
         </li>)}
+        {shown.length < rows.length && <li class="rest"><button type="button" class="link" onClick={() => setAll(true)}>{rows.length - shown.length} more, {share(rest, whole)}</button></li>}
     </ul>;
+}
+
+/** The first rows of a long list, and a button for more of them. */
+export function useMore(total: number, step: number, what: string): [number, JSX.Element | null] {
+    const [most, setMost] = useState(step);
+    return [Math.min(most, total), total > most
+        ? <p class="pages"><span class="muted num">{most} of {total}</span><Button kind="small" onClick={() => setMost(most + step)}>{Math.min(step, total - most)} more {what}</Button></p> : null];
 }
 
 /** A text field whose value goes up when typing pauses. */
@@ -188,14 +202,14 @@ export function SortHead({ id, now, children, onSort, class: name, down = true }
         <button type="button" class="sort" onClick={() => onSort(id)}>{children}<span aria-hidden="true">{now === id ? (down ? " ↓" : " ↑") : ""}</span></button></th>;
 }
 
-export function Dialog({ title, open, onClose, children }: { title: string; open: boolean; onClose: () => void; children: ComponentChildren }) {
+export function Dialog({ title, open, onClose, children, wide = false }: { title: string; open: boolean; onClose: () => void; children: ComponentChildren; wide?: boolean }) {
     const ref = useRef<HTMLDialogElement>(null);
     useEffect(() => {
         const dialog = ref.current!;
         if (open && !dialog.open) dialog.showModal();
         if (!open && dialog.open) dialog.close();
     }, [open]);
-    return <dialog ref={ref} onClose={onClose} aria-label={title}>
+    return <dialog ref={ref} onClose={onClose} aria-label={title} class={wide ? "wide" : undefined}>
         {open && <><h2>{title}</h2>{children}</>}
     </dialog>;
 }

@@ -35,7 +35,7 @@ export function Status({ g }: { g: Group }) {
     </>;
 }
 
-export function GroupTable({ groups, whole, start = 0, label }: { groups: Group[]; whole: number; start?: number; label: string }) {
+export function GroupTable({ groups, whole, start = 0, label, isNew }: { groups: Group[]; whole: number; start?: number; label: string; isNew?: Set<string> }) {
     const link = useLink();
     const most = Math.max(...groups.map((g) => g.blocked_ns), 1);
     return <>
@@ -47,7 +47,7 @@ export function GroupTable({ groups, whole, start = 0, label }: { groups: Group[
                 <a href={link(`groups/${encodeURIComponent(g.id)}`)} class="title"><Cut s={g.title} class="fn" /></a>
                 <div class="sub">
                     <Cut s={place(g.file, g.line) || g.image} class="mono" title={g.file ? `${g.file}:${g.line}` : g.image} />
-                    <Leaf leaf={g.leaf} /><Status g={g} />
+                    <Leaf leaf={g.leaf} />{isNew?.has(g.id) && <Tag tone="warn" title="Not seen before this time">new</Tag>}<Status g={g} />
                     {g.note && <Cut s={g.note} class="note muted" />}
                 </div>
             </div>
@@ -69,19 +69,19 @@ export function GroupTable({ groups, whole, start = 0, label }: { groups: Group[
 
 export const DAYS: [string, string][] = [["1", "24 hours"], ["7", "7 days"], ["14", "14 days"], ["30", "30 days"], ["90", "90 days"], ["400", "400 days"]];
 
-/** Days, version, OS, device; choices come from the overview. */
-export function Filters({ from }: { from: Overview | undefined }) {
+/** Days, version, OS, device; choices come from the overview. `platforms` false: days and version alone. */
+export function Filters({ from, platforms = true }: { from: Overview | undefined; platforms?: boolean }) {
     const [q, set] = useQuery();
     const choice = (name: string, all: string, values: string[]): [string, string][] => {
         const known = [...new Set(q[name] && !values.includes(q[name]) ? [q[name], ...values] : values)];
         return [["", all], ...known.map((v): [string, string] => [v, v])];
     };
-    const any = FILTERS.some((name) => q[name]);
+    const any = FILTERS.some((name) => q[name] && (platforms || name === "days" || name === "version"));
     return <div class="filters" role="group" aria-label="Filters">
         <Select label="Time" bare value={q.days ?? "14"} options={DAYS} onValue={(days) => set({ days: days === "14" ? null : days, after: null })} />
         <Select label="Version" bare value={q.version ?? ""} options={choice("version", "All versions", from?.versions.map(versionLabel) ?? [])} onValue={(version) => set({ version, after: null })} />
-        <Select label="OS" bare value={q.os ?? ""} options={choice("os", "All systems", from?.platforms.os.map((o) => o.name) ?? [])} onValue={(os) => set({ os, after: null })} />
-        <Select label="Device" bare value={q.device ?? ""} options={choice("device", "All devices", from?.platforms.devices.map((d) => d.name) ?? [])} onValue={(device) => set({ device, after: null })} />
+        {platforms && <><Select label="OS" bare value={q.os ?? ""} options={choice("os", "All systems", from?.platforms.os.map((o) => o.name) ?? [])} onValue={(os) => set({ os, after: null })} />
+        <Select label="Device" bare value={q.device ?? ""} options={choice("device", "All devices", from?.platforms.devices.map((d) => d.name) ?? [])} onValue={(device) => set({ device, after: null })} /></>}
         {any && <Button kind="small" onClick={() => set({ days: null, version: null, os: null, device: null, after: null })}>Clear</Button>}
     </div>;
 }
@@ -89,4 +89,5 @@ export function Filters({ from }: { from: Overview | undefined }) {
 /** As the API's other answers name a version: "2.1 (7)". */
 export const versionLabel = (v: { version: string; build: string }) => (v.build && !v.version.endsWith(`(${v.build})`) ? `${v.version} (${v.build})` : v.version);
 
-export const reportsText = (g: { reports: number; installs: number }) => `${many(g.reports, "report")} of ${many(g.installs, "install")}`;
+/** Programs that tell no installation id have none. */
+export const reportsText = (g: { reports: number; installs: number }) => many(g.reports, "report") + (g.installs ? ` of ${many(g.installs, "install")}` : "");

@@ -41,7 +41,7 @@ function Row({ f, index, source, first }: { f: Frame; index: number; source: boo
             {f.file && (can
                 ? <button type="button" class="open-source" aria-expanded={open} aria-controls={open ? id : undefined} onClick={() => setOpen(!open)}><Cut s={place(f.file, f.line)} class="mono" title={`${where}\n${open ? "hides" : "shows"} the lines around it`} /></button>
                 : <Cut s={place(f.file, f.line)} class="mono" title={where} />)}
-            <Cut s={baseName(f.image || "")} class="image muted" title={f.image} />
+            {f.function !== null && <Cut s={baseName(f.image || "")} class="image muted" title={f.image} />}
         </span>
         {can && open && <Source frame={f} id={id} />}
     </li>;

@@ -1,22 +1,18 @@
 // One hang: what it costs, where the time goes, on what, and why these reports are together.
 
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso";
-import { query, useLoad } from "../api";
+import { changed, query, useLoad } from "../api";
 import { useApp, useLink, useQuery } from "../app";
 import { compact, count, duration, many, share } from "../format";
 import { Actions, groupUrl } from "../parts/actions";
 import { Blocked, CopyButton, Cut, Empty, Panel, Select, Shares, shortened, Shown, Skeleton, Tag, Time } from "../parts/basic";
 import { DaysChart } from "../parts/days";
-import { FlameGraph } from "../parts/flame";
-import { Leaf, Status, Filters, LEAVES } from "../parts/groups";
+import { FlamePanel } from "../parts/flame_panel";
+import { Leaf, Status, Filters, LEAVES, versionLabel } from "../parts/groups";
+import { ROLES } from "../parts/preview";
 import { Stack, stackText } from "../parts/stack";
 import { Timeline } from "../parts/timeline";
-import type { Flame, GroupDetail, List, Overview, Report, ReportLine } from "../types";
-
-const ROLES: Record<string, string> = {
-    leaf: "what it did when it hung", app: "code of the app", wrapper: "passes calls on", system: "of the system", root: "every stack begins so", skipped: "not looked at",
-};
+import type { GroupDetail, List, Overview, Report, ReportLine } from "../types";
 
 function Why({ g }: { g: GroupDetail }) {
     const frames = g.why.frames;
@@ -36,7 +32,7 @@ function Histogram({ bins }: { bins: GroupDetail["histogram"] }) {
     let before = 0;
     return <div class="histogram"><ol aria-label="Reports by how long they lasted">{bins.map((b) => {
         const name = b.below_ns ? `${duration(before)} to ${duration(b.below_ns)}` : `${duration(before)} or longer`;
-        const short = b.below_ns ? duration(b.below_ns) : "longer";
+        const short = b.below_ns ? String(b.below_ns / 1e9) : "more";
         before = b.below_ns ?? before;
         return <li key={name} title={`${name}: ${many(b.reports, "report")}`}><span class="hidden">{name}: {count(b.reports)}</span>
             <svg viewBox="0 0 10 60" preserveAspectRatio="none" aria-hidden="true"><rect x="0" width="10" y={60 - (58 * b.reports) / most - (b.reports ? 1 : 0)} height={(58 * b.reports) / most + (b.reports ? 1 : 0)} /></svg>
@@ -69,11 +65,9 @@ function Reports({ g }: { g: GroupDetail }) {
 
 export function GroupView({ id }: { id: string }) {
     const { api } = useApp();
-    const [q, set] = useQuery();
+    const [q] = useQuery();
     const link = useLink();
-    const { route } = useLocation();
     const detail = useLoad<GroupDetail>(groupUrl(api, id, "", q));
-    const flame = useLoad<Flame>(groupUrl(api, id, "/flame", q));
     const from = useLoad<Overview>(`${api}/overview${query({ days: q.days })}`);
     const [source, setSource] = useState(true);
     return <>
@@ -82,38 +76,32 @@ export function GroupView({ id }: { id: string }) {
             <div class="page-head group-head">
                 <div class="grow"><h1><Cut s={g.title} class="fn wrap" /></h1>
                     <p class="mono where"><Cut s={g.file ? `${g.file}${g.line ? `:${g.line}` : ""}` : g.image} /> <Leaf leaf={g.leaf} /> <Status g={g} /></p></div>
-                <Actions g={g} key={`${g.status}${g.note}`} onChange={() => { detail.reload(); if (g.status === "merged") route(link("groups")); }} />
+                <Actions g={g} key={`${g.status}${g.note}`} onChange={changed} />
             </div>
+            {g.status === "merged" && g.merged_into && <p class="notice"><span>This hang was merged into <a href={link(`groups/${encodeURIComponent(g.merged_into)}`)}>another one</a>: its reports count there.</span></p>}
             {g.note && <p class="notice"><b>Note</b> <span class="prewrap">{g.note}</span></p>}
             <Filters from={from.data} />
             <dl class="tiles">
                 <div><dt>Blocked in total</dt><dd>{duration(g.blocked_ns)}</dd><dd class="muted small">{share(g.blocked_ns, from.data?.days.reduce((s, d) => s + d.blocked_ns, 0) ?? 0)} of all blocked time</dd></div>
-                <div><dt>Reports</dt><dd>{compact(g.reports)}</dd><dd class="muted small">{many(g.installs, "install")}</dd></div>
+                <div><dt>Reports</dt><dd>{compact(g.reports)}</dd><dd class="muted small">{g.installs ? many(g.installs, "install") : "of unknown installs"}</dd></div>
                 <div><dt>On average</dt><dd>{duration(g.reports ? g.blocked_ns / g.reports : 0)}</dd><dd class="muted small">longest {duration(g.longest_ns)}</dd></div>
                 <div><dt>Seen</dt><dd><Time ms={g.last_ms} /></dd><dd class="muted small">first <Time ms={g.first_ms} /> in <Cut s={g.first_version || "an unknown version"} /></dd></div>
             </dl>
-            <Panel title="Where the time goes" aside={<span class="muted small">{LEAVES[g.leaf]?.[1] ?? ""}{g.coverage.of > g.coverage.stacks && ` · ${count(g.coverage.stacks)} of ${count(g.coverage.of)} stacks, ${share(g.coverage.blocked_share, 1)} of the blocked time`}</span>}>
-                <Shown of={flame} lines={12}>{(f) => f.root.value > 0
-                    ? <FlameGraph data={f} view={{ text: q.flame ?? "", invert: q.invert === "1", appOnly: q.app === "1", table: q.table === "1" }}
-                        onView={(v) => set({ ...("text" in v ? { flame: v.text! } : {}), ...("invert" in v ? { invert: v.invert ? 1 : null } : {}), ...("appOnly" in v ? { app: v.appOnly ? 1 : null } : {}), ...("table" in v ? { table: v.table ? 1 : null } : {}) }, true)} />
-                    : <Empty title="No stacks in this time"><p>Take a longer time or fewer filters.</p></Empty>}</Shown>
-            </Panel>
+            <FlamePanel url={groupUrl(api, id, "/flame", {})} known={q.version ? from.data?.versions.filter((v) => v.reports > 0).map(versionLabel) : g.versions.map((v) => v.version)} aside={LEAVES[g.leaf]?.[1]} />
             <div class="two wide-left">
-                <Panel title="Heaviest stack" aside={<><label class="check"><input type="checkbox" checked={source} onChange={(e) => setSource(e.currentTarget.checked)} />Source</label><CopyButton label="Copy as text" text={stackText(g.heaviest)} /></>}>
+                <div class="column"><Panel title="Heaviest stack" aside={<>{g.coverage.of > 1 && <span class="muted small">{share(g.coverage.blocked_share, 1)} of the time, one of {count(g.coverage.of)} stacks</span>}<label class="check"><input type="checkbox" checked={source} onChange={(e) => setSource(e.currentTarget.checked)} />Source</label><CopyButton label="Copy as text" text={stackText(g.heaviest)} /></>}>
                     <Stack frames={g.heaviest} source={source} label="Heaviest stack, innermost frame first" /></Panel>
+                <Panel title="Why this hang"><Why g={g} /></Panel>
+                <Panel title="Similar">{g.similar.length ? <ul class="plain-list">{g.similar.map((s) => <li key={s.id}><a href={link(`groups/${encodeURIComponent(s.id)}`)}><Cut s={s.title} class="fn" /></a></li>)}</ul> : <p class="muted pad">No other hang shares its leading frames.</p>}</Panel></div>
                 <div class="column">
-                    <Panel title="How long"><Histogram bins={g.histogram} /></Panel>
+                    <Panel title="How long" aside={<span class="muted small">up to so many seconds</span>}><Histogram bins={g.histogram} /></Panel>
                     <Panel title="Versions"><Shares empty="None." rows={g.versions.map((v) => ({ name: v.version, value: v.blocked_ns, text: duration(v.blocked_ns), detail: many(v.reports, "report") }))} href={(version) => link(`groups/${id}`, { version })} /></Panel>
                     <Panel title="Systems"><Shares empty="None." rows={g.os.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(os) => link(`groups/${id}`, { os })} /></Panel>
-                    <Panel title="Devices"><Shares empty="None." rows={g.devices.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(device) => link(`groups/${id}`, { device })} /></Panel>
+                    {g.devices.length > 0 && <Panel title="Devices"><Shares empty="None." rows={g.devices.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(device) => link(`groups/${id}`, { device })} /></Panel>}
                 </div>
             </div>
             <Reports g={g} />
             <Panel title="Blocked time a day"><DaysChart days={g.days} order={g.versions.map((v) => v.version)} label="Blocked time a day" /></Panel>
-            <div class="two">
-                <Panel title="Why this hang"><Why g={g} /></Panel>
-                <Panel title="Similar">{g.similar.length ? <ul class="plain-list">{g.similar.map((s) => <li key={s.id}><a href={link(`groups/${encodeURIComponent(s.id)}`)}><Cut s={s.title} class="fn" /></a></li>)}</ul> : <p class="muted pad">No other hang shares its leading frames.</p>}</Panel>
-            </div>
         </>}</Shown>
     </>;
 }

@@ -104,6 +104,7 @@ export function Overview() {
             const whole = d.days.reduce((sum, day) => sum + day.blocked_ns, 0) || d.versions.reduce((sum, v) => sum + v.blocked_ns, 0);
             const reports = d.days.reduce((sum, day) => sum + day.reports, 0);
             const killed = d.days.reduce((sum, day) => sum + day.killed, 0);
+            const isNew = new Set(d.new.map((g) => g.id)), fresh = d.new.filter((g) => !d.top.some((t) => t.id === g.id));
             const newest = d.versions[0], before = d.versions[1];
             if (!reports && !d.top.length) return <>
                 {d.waiting.reports > 0 && <p class="notice" role="status">{many(d.waiting.reports, "report")} came in and {d.waiting.reports === 1 ? "is" : "are"} being processed.</p>}
@@ -121,20 +122,20 @@ export function Overview() {
                     <div><dt>Blocked in total</dt><dd>{duration(whole)}</dd><dd class="muted small">in {days}</dd></div>
                     <div><dt>Reports</dt><dd>{compact(reports)}</dd><dd class="muted small">{duration(reports ? whole / reports : 0)} on average</dd></div>
                     <div><dt>Ended with a kill</dt><dd class={killed ? "bad-text" : ""}>{compact(killed)}</dd><dd class="muted small">{share(killed, reports)} of reports</dd></div>
-                    <div><dt>Newest version</dt><dd>{newest ? rateText(newest.rate) : "–"} {newest && before && <Change now={newest.rate} before={before.rate} />}</dd><dd class="muted small"><Cut s={newest ? `${versionLabel(newest)}, blocked an observed hour` : "none"} /></dd></div>
+                    <div><dt>Newest version</dt><dd>{newest ? rateText(newest.rate) : "–"} {newest && before && <Change now={newest.rate} before={before.rate} />}</dd><dd class="muted small" title="Seconds blocked in an hour of use">{newest ? <>blocked in an hour of use, <Cut s={versionLabel(newest)} /></> : "none"}</dd></div>
                 </dl>
                 {d.top.length > 0 && <Costliest key={d.top[0].id} data={d} whole={whole} days={days} />}
                 <div class="two wide-left">
                     <Panel title="Blocked time a day"><DaysChart days={d.days} order={d.versions.map(versionLabel)} label="Blocked time a day" /></Panel>
                     <Panel title="How long they last"><Classes classes={d.classes} /></Panel>
                 </div>
-                <Panel title="Costliest hangs" aside={<a href={link("groups")}>All hangs</a>}><GroupTable groups={d.top} whole={whole} label="Costliest hangs" /></Panel>
+                <Panel title="Costliest hangs" aside={<a href={link("groups")}>All hangs</a>}><GroupTable groups={d.top} whole={whole} label="Costliest hangs" isNew={isNew} /></Panel>
                 <Panel title={`New in ${days}`} aside={<a href={link("groups", { sort: "first" })}>All, newest first</a>}>
-                    {d.new.length ? <GroupTable groups={d.new} whole={whole} label="New hangs" /> : <p class="muted pad">Nothing new in this time.</p>}</Panel>
+                    {fresh.length ? <GroupTable groups={fresh} whole={whole} label="New hangs" /> : <p class="muted pad">{d.new.length ? "All that is new is among the costliest above, where it says so." : "Nothing new in this time."}</p>}</Panel>
                 <Panel title="Versions"><Versions versions={d.versions} /></Panel>
                 <div class="two">
                     <Panel title="Systems"><Shares empty="None." rows={d.platforms.os.map((o) => ({ name: o.name, value: whole ? o.blocked_ns : o.reports, text: whole ? duration(o.blocked_ns) : many(o.reports, "report") }))} href={(os) => link("groups", { os })} /></Panel>
-                    <Panel title="Devices"><Shares empty="None." rows={d.platforms.devices.map((o) => ({ name: o.name, value: whole ? o.blocked_ns : o.reports, text: whole ? duration(o.blocked_ns) : many(o.reports, "report") }))} href={(device) => link("groups", { device })} /></Panel>
+                    <Panel title="Devices"><Shares empty="No report named its device." rows={d.platforms.devices.map((o) => ({ name: o.name, value: whole ? o.blocked_ns : o.reports, text: whole ? duration(o.blocked_ns) : many(o.reports, "report") }))} href={(device) => link("groups", { device })} /></Panel>
                 </div>
                 <p class="muted small foot">{project} · collector {server?.version} · {server?.database}, {server?.store} · <a href="/licences.txt">licences</a></p>
             </>;
