@@ -67,30 +67,51 @@ static void take_row(void *context, const struct db_rows *rows)
     m->before[1] = db_int((int64_t)(m->limit - m->count) + 1);
 }
 
-/* One stack's are read in the order of an index, and no further than the limit. Of many, which
- * PostgreSQL is asked for at once, all are read and sorted. */
-#define CHOSEN "r.group_id <> v.column2 AND r.id > $1 ORDER BY r.stack, r.id LIMIT $2"
-static fw_error read_reports(struct moving *m, const struct groups_move *moves, size_t count,
-                             bool together)
+#define COLUMNS(to) "SELECT r.id, r.stack, " to ", " GROUP_SUMS_COLUMNS " FROM "
+
+/* One stack's are read in the order of an index, and no further than the limit. */
+static fw_error read_one(struct moving *m, const struct groups_move *move)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(m->conn, &rows, m->why,
+                          COLUMNS("CAST($4 AS BIGINT)") "report r WHERE r.stack = $3"
+                          " AND r.group_id <> $4 AND r.id > $1 ORDER BY r.id LIMIT $2",
+                          DB_VALUES(m->before[0], m->before[1], db_int(move->stack),
+                                    db_int(move->to)));
+    if (e)
+        return e;
+    while (db_next(rows))
+        take_row(m, rows);
+    return db_end(rows, m->why);
+}
+
+/* Many are asked for at once: over a network each answer is waited for. They are all read, and then
+ * sorted; "+ 0", or PostgreSQL reads the whole index that has this order. */
+static fw_error read_many(struct moving *m, const struct groups_move *moves, size_t count)
 {
     struct db_many many = {.conn = m->conn,
                            .why = m->why,
-                           .head = "SELECT r.id, r.stack, v.column2, " GROUP_SUMS_COLUMNS
-                                   " FROM (VALUES ",
-                           .tail = ") AS v CROSS JOIN report r WHERE r.stack = v.column1 AND "
-                                   CHOSEN,
+                           .head = COLUMNS("v.column2") "(VALUES ",
+                           .tail = ") AS v CROSS JOIN report r WHERE r.stack = v.column1"
+                                   " AND r.group_id <> v.column2 AND r.id > $1"
+                                   " ORDER BY r.stack + 0, r.id LIMIT $2",
                            .columns = 2,
                            .before = m->before,
                            .before_count = 2,
                            .returned = take_row,
                            .context = m};
     fw_error e = FW_OK;
-    for (size_t i = 0; i < count && !e && !m->more; i++) {
+    for (size_t i = 0; i < count && !e && !m->more; i++)
         e = db_many_add(&many, DB_ROW(db_int(moves[i].stack), db_int(moves[i].to)));
-        if (!e && !together)
-            e = db_many_end(&many);
-    }
-    e = e ? e : db_many_end(&many);
+    return e ? e : db_many_end(&many);
+}
+
+static fw_error read_reports(struct moving *m, const struct groups_move *moves, size_t count,
+                             bool together)
+{
+    fw_error e = together ? read_many(m, moves, count) : FW_OK;
+    for (size_t i = 0; i < count && !e && !m->more && !together; i++)
+        e = read_one(m, &moves[i]);
     return e || !m->no_memory ? e : failure_say(m->why, FW_ERR_MEMORY, 0, "out of memory");
 }
 
