@@ -85,16 +85,17 @@ static fw_error read_one(struct moving *m, const struct groups_move *move)
     return db_end(rows, m->why);
 }
 
-/* Many are asked for at once: over a network each answer is waited for. They are all read, and then
- * sorted; "+ 0", or PostgreSQL reads the whole index that has this order. */
+/* PostgreSQL alone: many are asked for at once, for each answer is waited for. LATERAL with a LIMIT
+ * makes it look up one stack after the other; of a plain join it may read a whole index. */
 static fw_error read_many(struct moving *m, const struct groups_move *moves, size_t count)
 {
     struct db_many many = {.conn = m->conn,
                            .why = m->why,
                            .head = COLUMNS("v.column2") "(VALUES ",
-                           .tail = ") AS v CROSS JOIN report r WHERE r.stack = v.column1"
-                                   " AND r.group_id <> v.column2 AND r.id > $1"
-                                   " ORDER BY r.stack + 0, r.id LIMIT $2",
+                           .tail = ") AS v CROSS JOIN LATERAL (SELECT * FROM report"
+                                   " WHERE stack = v.column1 AND group_id <> v.column2"
+                                   " AND id > $1 ORDER BY id LIMIT $2) r"
+                                   " ORDER BY r.stack, r.id LIMIT $2",
                            .columns = 2,
                            .before = m->before,
                            .before_count = 2,
