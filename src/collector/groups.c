@@ -250,8 +250,8 @@ static fw_error write_range(struct settling *s)
     fw_error e = db_use_indexes(s->conn, s->why);
     if (!e && db_is_postgres(s->c->db))
         e = read_groups(s);
-    else if (!e) /* no index of groups: few rows are that new */
-        e = read_extremes(s, EXTREMES "id > $3 AND +group_id IN (" STALE ") GROUP BY group_id",
+    else if (!e) /* "+": by the rows, of which few are that new, and by no index of groups */
+        e = read_extremes(s, EXTREMES "id > $3 AND +group_id IN (" STALE ") GROUP BY +group_id",
                           &s->last_report);
     e = e ? e : write_extremes(s);
     e = e ? e : reopen(s);

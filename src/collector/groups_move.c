@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { PACE_FIRST = 128, PACE_LEAST = 16, PACE_MOST = 1024, PACE_POSTGRES = 8192 };
+enum { PACE_FIRST = 128, PACE_LEAST = 64, PACE_MOST = 1024, PACE_POSTGRES = 8192 };
 
 /* ---- pace ---- */
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 20, KEYS = 32, CHUNK = 32, FIRST_BATCH = 64 };
+enum { TRIES = 20, KEYS = 32, CHUNK = 8, FIRST_BATCH = 64 };
 
 struct moving_stack { /* a row of `stack`, and of the group it is in */
     struct stack_row row;
@@ -143,9 +143,9 @@ static bool is_free(const struct batch *b, size_t i)
     return b->readable[i] && b->stacks[i].group && b->stacks[i].pinned != GROUP_PINNED_SPLIT;
 }
 
-static void list_targets(struct batch *b)
+static void list_targets(struct batch *b, size_t from, size_t count)
 {
-    for (size_t i = 0; i < b->count; i++) {
+    for (size_t i = from; i < from + count; i++) {
         const uint8_t *key = b->keys[i].answer.key;
         int64_t project = b->stacks[i].row.project;
         if (!is_free(b, i) || known(b, project, key))
@@ -188,12 +188,12 @@ static fw_error find_some(struct batch *b, const struct db_value values[1 + KEYS
     return db_end(rows, b->why);
 }
 
-/* Looks up all targets from `from` on that have no row yet and are of the same project. */
-static fw_error find_targets(struct batch *b)
+/* Looks up all targets from `from` on that have no row yet; KEYS of the same project at once. */
+static fw_error find_targets(struct batch *b, size_t from)
 {
     struct db_value values[1 + KEYS];
     fw_error e = FW_OK;
-    for (size_t from = 0; from < b->target_count && !e;) {
+    while (from < b->target_count && !e;) {
         int64_t project = b->targets[from].project;
         size_t count = 0;
         for (; from < b->target_count && count < KEYS && b->targets[from].project == project;
@@ -276,14 +276,16 @@ static fw_error follow(struct batch *b, struct target *t)
     return FW_OK;
 }
 
-static fw_error make_targets(struct batch *b)
+/* The groups that these stacks go to. */
+static fw_error make_targets(struct batch *b, size_t from, size_t count)
 {
     struct db_many many = {
         .conn = b->conn, .why = b->why, .head = MAKE_HEAD, .tail = MAKE_TAIL, .columns = 14};
-    list_targets(b);
-    fw_error e = find_targets(b);
+    size_t first = b->target_count;
+    list_targets(b, from, count);
+    fw_error e = find_targets(b, first);
     bool made = false;
-    for (size_t i = 0; i < b->target_count && !e; i++) {
+    for (size_t i = first; i < b->target_count && !e; i++) {
         if (b->targets[i].id)
             continue;
         e = make(b, &many, &b->targets[i]);
@@ -291,8 +293,8 @@ static fw_error make_targets(struct batch *b)
     }
     e = e ? e : db_many_end(&many);
     if (made && !e)
-        e = find_targets(b);
-    for (size_t i = 0; i < b->target_count && !e; i++) {
+        e = find_targets(b, first);
+    for (size_t i = first; i < b->target_count && !e; i++) {
         if (!b->targets[i].id)
             return failure_say(b->why, FW_ERR_TIMEOUT, 0,
                                "a group went away while its stacks moved");
@@ -437,7 +439,8 @@ static fw_error move_stacks(struct batch *b, const struct chunk *c)
 
 static fw_error place(struct batch *b, struct chunk *c, size_t limit)
 {
-    fw_error e = move_reports(b, c, limit);
+    fw_error e = make_targets(b, c->from, c->count);
+    e = e ? e : move_reports(b, c, limit);
     e = e ? e : move_stacks(b, c);
     for (size_t i = c->from; i < c->from + c->count && !e; i++)
         if (!way_of(b, i))
@@ -514,7 +517,6 @@ static fw_error write_stacks(struct batch *b, bool *same)
     if (e || !*same)
         return e;
     e = db_use_indexes(b->conn, b->why);
-    e = e ? e : make_targets(b);
     e = e ? e : place_all(b, since);
     e = e ? e : mark_stale(b);
     b->quick = clock_ms() < since + GROUPS_TURN_MS / 2;
@@ -565,7 +567,7 @@ fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
     fw_error e = run_batch(b, r);
     *more = b->read == r->batch || b->count < b->read;
     if (b->count < b->read && !db_is_postgres(c->db))
-        r->batch = b->count ? b->count : 1;
+        r->batch = b->count > CHUNK ? b->count : CHUNK;
     else if (b->quick && r->batch < GROUPS_BATCH)
         r->batch = r->batch * 2 < GROUPS_BATCH ? r->batch * 2 : GROUPS_BATCH;
     if (!e && b->count) {
