@@ -193,7 +193,7 @@ static fw_error find_targets(struct batch *b, size_t from)
 {
     struct db_value values[1 + KEYS];
     fw_error e = FW_OK;
-    while (from < b->target_count && !e;) {
+    while (from < b->target_count && !e) {
         int64_t project = b->targets[from].project;
         size_t count = 0;
         for (; from < b->target_count && count < KEYS && b->targets[from].project == project;
