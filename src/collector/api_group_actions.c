@@ -1,7 +1,7 @@
 /*
  * POST groups/{id}: ignore, open, resolve in a version, note, merge, split. All of one request
- * commits or none of it, with its line in the audit log; the answer is the group as it is then. When
- * very many reports have to move, that is not their end: a job goes on after FINISH_MS.
+ * commits or none of it, with its line in the audit log; the answer is the group as it is then.
+ * When very many reports have to move, that is not their end: a job goes on after FINISH_MS.
  */
 #include "collector/api_groups.h"
 #include "collector/clock.h"

@@ -232,9 +232,9 @@ static fw_error drop_row(struct db_conn *conn, int64_t id, struct group_sums *su
                          struct fw_failure *why)
 {
     struct db_rows *rows;
-    fw_error e = db_query(conn, &rows, why,
-                          "DELETE FROM report WHERE id = $1 RETURNING " GROUP_SUMS_COLUMNS,
-                          DB_VALUES(db_int(id)));
+    fw_error e =
+        db_query(conn, &rows, why, "DELETE FROM report WHERE id = $1 RETURNING " GROUP_SUMS_COLUMNS,
+                 DB_VALUES(db_int(id)));
     if (e)
         return e;
     if (db_next(rows)) {

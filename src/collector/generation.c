@@ -27,8 +27,7 @@ fw_error stack_group_changed(struct db_conn *conn, struct fw_failure *why)
                       DB_NONE);
 }
 
-fw_error generation_claim(struct db_conn *conn, int64_t *looked, bool *same,
-                          struct fw_failure *why)
+fw_error generation_claim(struct db_conn *conn, int64_t *looked, bool *same, struct fw_failure *why)
 {
     int64_t now = 0;
     fw_error e = stack_group_changed(conn, why);

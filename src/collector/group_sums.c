@@ -9,13 +9,23 @@
 #include <stdlib.h>
 
 enum table { GROUP_DAY, GROUP_TERM, GROUP_INSTALL /* before HANG_GROUP */, HANG_GROUP, TABLES };
-enum { REPORTS, BLOCKED, KILLED, INSTALLS, LONGEST, FIRST_MS, LAST_MS, FIRST_VERSION, LAST_VERSION };
+enum {
+    REPORTS,
+    BLOCKED,
+    KILLED,
+    INSTALLS,
+    LONGEST,
+    FIRST_MS,
+    LAST_MS,
+    FIRST_VERSION,
+    LAST_VERSION
+};
 enum { VALUES = 9, ADDED = 4 /* values that are added */ };
 
 struct group_sum {
     enum table table;
     uint8_t id_size;
-    uint8_t id[16]; /* of GROUP_INSTALL */
+    uint8_t id[16];              /* of GROUP_INSTALL */
     int64_t group, day, version; /* day: the term, of GROUP_TERM */
     int64_t value[VALUES];
 };
@@ -139,8 +149,8 @@ static int64_t extreme(int place, int64_t a, int64_t b)
 static void merge_into(struct group_sum *to, const struct group_sum *from)
 {
     for (int i = 0; i < VALUES; i++)
-        to->value[i] = i < ADDED ? to->value[i] + from->value[i]
-                                 : extreme(i, to->value[i], from->value[i]);
+        to->value[i] =
+            i < ADDED ? to->value[i] + from->value[i] : extreme(i, to->value[i], from->value[i]);
 }
 
 /* Sorted, and equal keys made one. */
@@ -175,17 +185,18 @@ static const struct {
     const char *returning; /* the tail where rows may become empty */
     const char *remove;    /* an empty row */
 } tables[TABLES] = {
-    [GROUP_DAY] = {6, "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed) VALUES ",
-                   " ON CONFLICT (group_id, day, version) DO UPDATE"
-                   " SET reports = group_day.reports + excluded.reports,"
-                   " blocked_ns = group_day.blocked_ns + excluded.blocked_ns,"
-                   " killed = group_day.killed + excluded.killed",
-                   " ON CONFLICT (group_id, day, version) DO UPDATE"
-                   " SET reports = group_day.reports + excluded.reports,"
-                   " blocked_ns = group_day.blocked_ns + excluded.blocked_ns,"
-                   " killed = group_day.killed + excluded.killed"
-                   " RETURNING reports, group_id, day, version",
-                   "DELETE FROM group_day WHERE group_id = $1 AND day = $2 AND version = $3"},
+    [GROUP_DAY] =
+        {6, "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed) VALUES ",
+         " ON CONFLICT (group_id, day, version) DO UPDATE"
+         " SET reports = group_day.reports + excluded.reports,"
+         " blocked_ns = group_day.blocked_ns + excluded.blocked_ns,"
+         " killed = group_day.killed + excluded.killed",
+         " ON CONFLICT (group_id, day, version) DO UPDATE"
+         " SET reports = group_day.reports + excluded.reports,"
+         " blocked_ns = group_day.blocked_ns + excluded.blocked_ns,"
+         " killed = group_day.killed + excluded.killed"
+         " RETURNING reports, group_id, day, version",
+         "DELETE FROM group_day WHERE group_id = $1 AND day = $2 AND version = $3"},
     [GROUP_TERM] = {4, "INSERT INTO group_term (group_id, term, reports, blocked_ns) VALUES ",
                     " ON CONFLICT (group_id, term) DO UPDATE"
                     " SET reports = group_term.reports + excluded.reports,"
@@ -293,8 +304,7 @@ static void returned(void *context, const struct db_rows *rows)
     }
     struct group_sum key = key_of(w, rows);
     int64_t reports = db_get_int(rows, 0);
-    if (reports == 0 &&
-        array_room(&w->empty, &w->empty_capacity, w->empty_count, sizeof *w->empty))
+    if (reports == 0 && array_room(&w->empty, &w->empty_capacity, w->empty_count, sizeof *w->empty))
         w->empty[w->empty_count++] = key;
     else if (reports == 0)
         s->failed = true;

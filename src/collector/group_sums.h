@@ -2,9 +2,9 @@
  * The sums of groups: group_day, group_term, group_install, and those in hang_group itself.
  *
  * Whatever brings reports into a group or takes them out of it adds or subtracts them here, in the
- * same transaction, so the sums are what the reports add up to at any moment, and no group has to be
- * summed anew, however large it is. What cannot be subtracted (the longest, the first, the last) is
- * right again when the group is settled (groups.h); who takes reports out marks it as stale.
+ * same transaction, so the sums are what the reports add up to at any moment, and no group has to
+ * be summed anew, however large it is. What cannot be subtracted (the longest, the first, the last)
+ * is right again when the group is settled (groups.h); who takes reports out marks it as stale.
  */
 #ifndef COLLECTOR_GROUP_SUMS_H
 #define COLLECTOR_GROUP_SUMS_H
@@ -16,8 +16,8 @@
     "group_id, day, version, os, device, install, duration_ns, ending, started_ms"
 enum { GROUP_SUMS_COLUMN_COUNT = 9 };
 
-struct group_report { /* what of a report is summed */
-    int64_t group;    /* 0: in no group, and in no sum */
+struct group_report {                 /* what of a report is summed */
+    int64_t group;                    /* 0: in no group, and in no sum */
     int64_t day, version, os, device; /* os, device: 0 when not known */
     int64_t duration_ns, started_ms;
     bool killed, has_install;

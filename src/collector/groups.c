@@ -183,21 +183,20 @@ struct back { /* resolved groups that hold reports of a later version */
 static fw_error find_back(struct settling *s, struct back *back)
 {
     struct db_rows *rows;
-    fw_error e = db_query(
-        s->conn, &rows, s->why,
-        "SELECT h.id, v.version, v.build, r.version, r.build FROM hang_group h"
-        " JOIN version r ON r.id = h.resolved_version"
-        " JOIN (SELECT DISTINCT group_id, version FROM group_day"
-        " WHERE group_id IN (" MOVING ")) d ON d.group_id = h.id"
-        " JOIN version v ON v.id = d.version WHERE h.status = $3"
-        " ORDER BY h.id",
-        DB_VALUES(db_int(s->range[0]), db_int(s->range[1]), db_int(GROUP_RESOLVED)));
+    fw_error e =
+        db_query(s->conn, &rows, s->why,
+                 "SELECT h.id, v.version, v.build, r.version, r.build FROM hang_group h"
+                 " JOIN version r ON r.id = h.resolved_version"
+                 " JOIN (SELECT DISTINCT group_id, version FROM group_day"
+                 " WHERE group_id IN (" MOVING ")) d ON d.group_id = h.id"
+                 " JOIN version v ON v.id = d.version WHERE h.status = $3"
+                 " ORDER BY h.id",
+                 DB_VALUES(db_int(s->range[0]), db_int(s->range[1]), db_int(GROUP_RESOLVED)));
     if (e)
         return e;
     while (db_next(rows)) {
         int64_t group = db_get_int(rows, 0);
-        if (back->count < TURN_GROUPS &&
-            (!back->count || back->groups[back->count - 1] != group) &&
+        if (back->count < TURN_GROUPS && (!back->count || back->groups[back->count - 1] != group) &&
             version_is_later(db_get_text(rows, 1), db_get_text(rows, 2), db_get_text(rows, 3),
                              db_get_text(rows, 4)))
             back->groups[back->count++] = group;

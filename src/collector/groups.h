@@ -3,8 +3,8 @@
  *
  * Stacks move in short transactions, so that reports are taken in meanwhile; each takes what it
  * moves out of one group's sums and adds it to the other's (group_sums.h). What is left to do is
- * marked in `moving` of groups and stacks. A job that is killed in between leaves the marks, and who
- * takes it over goes on.
+ * marked in `moving` of groups and stacks. A job that is killed in between leaves the marks, and
+ * who takes it over goes on.
  */
 #ifndef COLLECTOR_GROUPS_H
 #define COLLECTOR_GROUPS_H
@@ -18,13 +18,13 @@ enum group_status { GROUP_OPEN, GROUP_IGNORED, GROUP_RESOLVED, GROUP_MERGED };
 /* stack.pinned: by what somebody put the stack into its group. */
 enum group_pinned { GROUP_FREE, GROUP_PINNED_MERGE, GROUP_PINNED_SPLIT };
 
-enum group_moving {                      /* bits of hang_group.moving */
-                    GROUP_STALE = 1,     /* reports or stacks left it: groups_settle_all */
-                    GROUP_FRESH = 2,     /* made by moving stacks: has the status of those it got */
-                    GROUP_HANDED = 4,    /* a fresh group took over its status and note */
-                    GROUP_LEAVING = 8,   /* was merged: its stacks go to merged_into */
-                    GROUP_PINNING = 16,  /* its stacks are pinned, some not in their rows yet */
-                    GROUP_FREEING = 32,  /* and free again likewise */
+enum group_moving {                     /* bits of hang_group.moving */
+                    GROUP_STALE = 1,    /* reports or stacks left it: groups_settle_all */
+                    GROUP_FRESH = 2,    /* made by moving stacks: has the status of those it got */
+                    GROUP_HANDED = 4,   /* a fresh group took over its status and note */
+                    GROUP_LEAVING = 8,  /* was merged: its stacks go to merged_into */
+                    GROUP_PINNING = 16, /* its stacks are pinned, some not in their rows yet */
+                    GROUP_FREEING = 32, /* and free again likewise */
 };
 
 enum { GROUPS_BATCH = 500 };

@@ -111,8 +111,8 @@ static fw_error add_job(struct db_conn *conn, struct fw_failure *why)
     return jobs_add(conn, "groups", "", "", why);
 }
 
-/* Stacks of the group follow by and by, and are pinned (groups_move_rest); from now on new ones with
- * its key go where it leads. */
+/* Stacks of the group follow by and by, and are pinned (groups_move_rest); from now on new ones
+ * with its key go where it leads. */
 fw_error groups_merge(struct db_conn *conn, int64_t project, int64_t group, int64_t into,
                       struct fw_failure *why)
 {

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { PACE_FIRST = 128, PACE_LEAST = 64, PACE_MOST = 1024, PACE_POSTGRES = 8192 };
+enum { PACE_FIRST = 128, PACE_LEAST = 128, PACE_MOST = 1024, PACE_POSTGRES = 8192 };
 
 /* ---- pace ---- */
 
@@ -73,11 +73,11 @@ static void take_row(void *context, const struct db_rows *rows)
 static fw_error read_one(struct moving *m, const struct groups_move *move)
 {
     struct db_rows *rows;
-    fw_error e = db_query(m->conn, &rows, m->why,
-                          COLUMNS("CAST($4 AS BIGINT)") "report r WHERE r.stack = $3"
-                          " AND r.group_id <> $4 AND r.id > $1 ORDER BY r.id LIMIT $2",
-                          DB_VALUES(m->before[0], m->before[1], db_int(move->stack),
-                                    db_int(move->to)));
+    fw_error e = db_query(
+        m->conn, &rows, m->why,
+        COLUMNS("CAST($4 AS BIGINT)") "report r WHERE r.stack = $3"
+                                      " AND r.group_id <> $4 AND r.id > $1 ORDER BY r.id LIMIT $2",
+        DB_VALUES(m->before[0], m->before[1], db_int(move->stack), db_int(move->to)));
     if (e)
         return e;
     while (db_next(rows))

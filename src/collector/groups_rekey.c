@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 20, KEYS = 32, CHUNK = 8, FIRST_BATCH = 64 };
+enum { TRIES = 20, KEYS = 32, CHUNK = 8, FIRST_BATCH = 64, LEAST_BATCH = 32 };
 
 struct moving_stack { /* a row of `stack`, and of the group it is in */
     struct stack_row row;
@@ -219,8 +219,8 @@ static fw_error hand_over(struct batch *b, const struct moving_stack *s)
                   DB_VALUES(db_int(s->group)));
 }
 
-/* Makes groups of keys: for stacks that move one has status and note of their group; `into`: it only
- * leads there. */
+/* Makes groups of keys: for stacks that move one has status and note of their group; `into`: it
+ * only leads there. */
 #define MAKE_HEAD                                                                                  \
     "INSERT INTO hang_group (project, key, rules, section, title, leaf, image, file, line,"        \
     " search, why, sample_stack, first_ms, last_ms, merged_into, moving, status,"                  \
@@ -242,13 +242,13 @@ static fw_error make(struct batch *b, struct db_many *many, const struct target 
     const struct stack_key *key = &b->keys[t->first];
     const struct group_answer *a = &key->answer;
     int64_t into = s->pinned ? s->group : 0;
-    fw_error e = db_many_add(
-        many, DB_ROW(db_int(s->group), db_bytes(a->key, 16), db_int(key->rules_version),
-                     db_int((int64_t)a->section), db_text(text_of(a->title)),
-                     db_text(text_of(a->leaf)), db_text(text_of(a->image)),
-                     db_text(text_of(a->file)), db_int(a->line), db_text(text_of(a->search)),
-                     db_text(text_of(a->why)), db_int(s->row.id), db_int(s->last_ms),
-                     db_int(into)));
+    fw_error e =
+        db_many_add(many, DB_ROW(db_int(s->group), db_bytes(a->key, 16), db_int(key->rules_version),
+                                 db_int((int64_t)a->section), db_text(text_of(a->title)),
+                                 db_text(text_of(a->leaf)), db_text(text_of(a->image)),
+                                 db_text(text_of(a->file)), db_int(a->line),
+                                 db_text(text_of(a->search)), db_text(text_of(a->why)),
+                                 db_int(s->row.id), db_int(s->last_ms), db_int(into)));
     return e || into ? e : hand_over(b, s);
 }
 
@@ -402,10 +402,9 @@ static fw_error move_reports(struct batch *b, struct chunk *c, size_t limit)
         c->at[c->move_count] = i;
         c->moves[c->move_count++] = (struct groups_move){b->stacks[i].row.id, t->id};
     }
-    fw_error e = c->move_count
-                     ? groups_move_reports(b->c->db, b->conn, c->moves, c->move_count, 0, limit,
-                                           &c->moved, b->why)
-                     : FW_OK;
+    fw_error e = c->move_count ? groups_move_reports(b->c->db, b->conn, c->moves, c->move_count, 0,
+                                                     limit, &c->moved, b->why)
+                               : FW_OK;
     if (c->moved.whole + 1 < c->move_count) {
         c->move_count = c->moved.whole + 1;
         c->count = c->at[c->moved.whole] + 1 - c->from;
@@ -456,8 +455,8 @@ static fw_error mark_stale(struct batch *b)
     return e;
 }
 
-/* So many of them as the turn has time for, in small portions: the time that a portion takes is only
- * known afterwards. */
+/* So many of them as the turn has time for, in small portions: the time that a portion takes is
+ * only known afterwards. */
 static fw_error place_all(struct batch *b, int64_t since)
 {
     struct chunk *c = malloc(sizeof *c);
@@ -468,7 +467,8 @@ static fw_error place_all(struct batch *b, int64_t since)
     int64_t until = since + GROUPS_TURN_MS;
     fw_error e = FW_OK;
     c->from = 0;
-    while (c->from < b->count && !e && moved < limit && (c->from == 0 || many || clock_ms() < until)) {
+    while (c->from < b->count && !e && moved < limit &&
+           (c->from == 0 || many || clock_ms() < until)) {
         size_t left = b->count - c->from;
         c->count = many || left < CHUNK ? left : CHUNK;
         e = place(b, c, limit - moved);
@@ -567,7 +567,7 @@ fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
     fw_error e = run_batch(b, r);
     *more = b->read == r->batch || b->count < b->read;
     if (b->count < b->read && !db_is_postgres(c->db))
-        r->batch = b->count > CHUNK ? b->count : CHUNK;
+        r->batch = b->count > LEAST_BATCH ? b->count : LEAST_BATCH;
     else if (b->quick && r->batch < GROUPS_BATCH)
         r->batch = r->batch * 2 < GROUPS_BATCH ? r->batch * 2 : GROUPS_BATCH;
     if (!e && b->count) {

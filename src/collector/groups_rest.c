@@ -21,7 +21,7 @@ struct rest {
     struct fw_failure *why;
     struct groups_pace pace;
     int64_t generation; /* as the task was found, or as the last transaction left it */
-    int64_t group, into, marks, stack; /* the task: a marked group, or a stack; 0: none */
+    int64_t group, into, marks, stack;  /* the task: a marked group, or a stack; 0: none */
     int64_t for_group, for_stack, done; /* what `done` is of: rows up to it are done */
 };
 
@@ -48,9 +48,9 @@ static fw_error find_group(struct rest *r)
 static fw_error find_stack(struct rest *r)
 {
     struct db_rows *rows;
-    fw_error e = db_query(r->conn, &rows, r->why,
-                          "SELECT id, group_id FROM stack WHERE moving <> 0 ORDER BY id LIMIT 1",
-                          DB_NONE);
+    fw_error e =
+        db_query(r->conn, &rows, r->why,
+                 "SELECT id, group_id FROM stack WHERE moving <> 0 ORDER BY id LIMIT 1", DB_NONE);
     r->stack = 0;
     if (e)
         return e;
@@ -74,7 +74,8 @@ static fw_error find(struct rest *r, bool *found)
     if (!e && !r->group)
         e = find_stack(r);
     db_give(r->c->db, r->conn);
-    if (generation != r->generation || r->group != r->for_group || r->stack != r->for_stack)
+    if ((r->stack && generation != r->generation) || r->group != r->for_group ||
+        r->stack != r->for_stack)
         r->done = 0;
     r->generation = generation;
     r->for_group = r->group;
@@ -137,18 +138,19 @@ static fw_error leave(struct rest *r, size_t *moved)
     return e ? e : db_many_end(&many);
 }
 
-/* All stacks of the group are pinned, or free again. */
+/* All stacks of the group are pinned, or free again. Those that come into it meanwhile need not be:
+ * they came by their keys. */
 static fw_error pin(struct rest *r, int64_t mark, const char *sql)
 {
     int64_t stacks[PINS];
     size_t count;
     fw_error e = read_stacks(r, stacks, PINS, &count);
-    if (e || !count)
-        return e ? e : unmark(r, mark);
-    e = db_run(r->conn, r->why, sql,
-               DB_VALUES(db_int(r->group), db_int(stacks[0]), db_int(stacks[count - 1])));
-    r->done = stacks[count - 1];
-    return e;
+    if (!e && count) {
+        e = db_run(r->conn, r->why, sql,
+                   DB_VALUES(db_int(r->group), db_int(stacks[0]), db_int(stacks[count - 1])));
+        r->done = stacks[count - 1];
+    }
+    return e || count == PINS ? e : unmark(r, mark);
 }
 
 static fw_error follow(struct rest *r, size_t *moved)

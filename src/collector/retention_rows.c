@@ -27,12 +27,13 @@ static const struct rule {
     enum cut cut;
     unsigned char keys; /* columns of numbers; 0: one of bytes */
     bool global;        /* of no project */
-    bool groups; /* one column more: the group that loses something; 0: none */
+    bool groups;        /* one column more: the group that loses something; 0: none */
     const char *find, *remove;
 } rules[] = {
     {RETENTION_REPORTS, CUT_DAY, 1, false, true,
      "SELECT id, COALESCE(group_id, 0) FROM report WHERE project = $1 AND day < $2 LIMIT $3",
-     "DELETE FROM report WHERE project = $1 AND day < $2 AND id = $3 RETURNING " GROUP_SUMS_COLUMNS},
+     "DELETE FROM report WHERE project = $1 AND day < $2 AND id = $3 "
+     "RETURNING " GROUP_SUMS_COLUMNS},
     {RETENTION_DAYS, CUT_DAY, 2, false, false,
      "SELECT day, version FROM project_day WHERE project = $1 AND day < $2 LIMIT $3",
      "DELETE FROM project_day WHERE project = $1 AND day < $2 AND day = $3 AND version = $4"},

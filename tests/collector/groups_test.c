@@ -5,6 +5,7 @@
 #include "collector/db_support.h"
 
 #include "collector/blobs.h"
+#include "collector/group_sums.h"
 #include "collector/groups.h"
 #include "collector/job_kinds.h"
 #include "collector/stack_code.h"
@@ -31,6 +32,7 @@ static size_t id_size;
 static uint64_t code, code_size; /* of this program, from its load address */
 static struct stack_grouper *grouper;
 static unsigned stack_total;
+static int64_t report_total, reports_each = REPORTS_EACH;
 static bool bench;
 
 static void open_self(void)
@@ -61,6 +63,7 @@ static int set_up_groups(void **state)
     FINE(stack_grouper_new(&c, &grouper));
     open_self();
     stack_total = 0;
+    report_total = 0;
     return 0;
 }
 
@@ -101,9 +104,9 @@ static void make_project(struct db_conn *conn)
 
 static void add_reports(struct db_conn *conn, int64_t stack, int64_t group)
 {
-    for (int64_t i = 0; i < REPORTS_EACH; i++) {
-        int64_t number = stack * REPORTS_EACH + i;
-        char report_id[17];
+    for (int64_t i = 0; i < reports_each; i++) {
+        int64_t number = ++report_total;
+        char report_id[24];
         snprintf(report_id, sizeof report_id, "%016lld", (long long)number);
         FINE(db_run(conn, &why,
                     "INSERT INTO report (project, report_id, kind, received_ms, started_ms, day,"
@@ -288,7 +291,7 @@ static void check_sums(void)
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group g WHERE status <> 3 AND NOT EXISTS"
                                 " (SELECT 1 FROM stack s WHERE s.group_id = g.id)"),
                      0);
-    assert_int_equal(number_now("SELECT SUM(reports) FROM hang_group"), stack_total * REPORTS_EACH);
+    assert_int_equal(number_now("SELECT SUM(reports) FROM hang_group"), report_total);
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group g WHERE status <> 3 AND NOT EXISTS"
                                 " (SELECT 1 FROM stack s WHERE s.id = g.sample_stack"
                                 " AND s.group_id = g.id)"),
@@ -315,8 +318,8 @@ static void late_debug_file_names_waiting_stacks(void **state)
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE section <> 2"), 0);
     debug_file_arrives();
     add_job("names", "1");
-    print_message("  %u stacks of %lld reports, %lld groups before, filled in %.1f s\n", stack_total,
-                  (long long)number_now("SELECT COUNT(*) FROM report"),
+    print_message("  %u stacks of %lld reports, %lld groups before, filled in %.1f s\n",
+                  stack_total, (long long)number_now("SELECT COUNT(*) FROM report"),
                   (long long)number_now("SELECT COUNT(*) FROM hang_group"), filled - begin);
     fflush(stdout); /* who measures others looks now */
     begin = seconds(CLOCK_MONOTONIC);
@@ -459,6 +462,131 @@ static void merged_groups_stay_merged(void **state)
     assert_int_not_equal(group_of(a), group_of(b));
 }
 
+/* `ours` of a job: false after so many turns, as if the server were killed there. */
+static bool some_turns(void *left)
+{
+    return (*(int *)left)-- > 0;
+}
+
+/* Sums are what the reports add up to at any moment; extremes are when all is settled. */
+static void check_added_sums(void)
+{
+    assert_int_equal(
+        number_now("SELECT COUNT(*) FROM hang_group g WHERE"
+                   " g.reports <> (SELECT COUNT(*) FROM report r WHERE r.group_id = g.id)"
+                   " OR g.blocked_ns <> COALESCE((SELECT SUM(duration_ns) FROM report r"
+                   " WHERE r.group_id = g.id), 0)"
+                   " OR g.reports <> COALESCE((SELECT SUM(reports) FROM group_day d"
+                   " WHERE d.group_id = g.id), 0)"
+                   " OR g.installs <> (SELECT COUNT(DISTINCT install) FROM report r"
+                   " WHERE r.group_id = g.id)"),
+        0);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM group_install WHERE reports <= 0"), 0);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM group_term WHERE reports <= 0"), 0);
+}
+
+/* What a worker does with the reports of a stack, whose group it found. */
+static void take_in(const uint64_t places[3], int64_t into)
+{
+    struct group_sums sums = {0};
+    struct db_rows *rows;
+    struct db_conn *conn = begun();
+    int64_t stack = add_stack(conn, places);
+    FINE(db_query(conn, &rows, &why, "SELECT " GROUP_SUMS_COLUMNS " FROM report WHERE stack = $1",
+                  DB_VALUES(db_int(stack))));
+    while (db_next(rows)) {
+        struct group_report report = group_report_of(rows, 0);
+        assert_int_equal(report.group, into);
+        FINE(group_sums_add(&sums, &report, 1));
+    }
+    FINE(db_end(rows, &why));
+    FINE(group_sums_write(&sums, conn, &why));
+    group_sums_free(&sums);
+    FINE(db_commit(conn, &why));
+    db_give(db, conn);
+}
+
+/* A stack with more reports than one turn moves. */
+static int64_t add_heavy_stack(const uint64_t places[3])
+{
+    struct db_conn *conn = begun();
+    reports_each = db_is_postgres(db) ? 9000 : 1500;
+    int64_t stack = add_stack(conn, places);
+    reports_each = REPORTS_EACH;
+    added(conn);
+    return stack;
+}
+
+/* What a killed server leaves is carried on by the next one; the sums are right all the time. */
+static void merge_may_be_cut_off_anywhere(void **state)
+{
+    (void)state;
+    const uint64_t one[3] = {code + 0x1000, code + 0x2000, code + 0x3000};
+    const uint64_t other[3] = {code + 0x9000, code + 0x2000, code + 0x3000};
+    fill(40);
+    int64_t a = add_heavy_stack(one), b = add_heavy_stack(other);
+    struct db_conn *conn = begun();
+    int64_t last = add_stack(conn, one);
+    added(conn);
+    int64_t from = group_of(a), into = group_of(b);
+    assert_int_equal(group_of(last), from);
+    conn = begun();
+    FINE(groups_merge(conn, 1, from, into, &why));
+    FINE(db_commit(conn, &why));
+    db_give(db, conn);
+    check_added_sums();
+    bool halves = false;
+    int turns = 1;
+    for (fw_error e = FW_ERR_TIMEOUT; e; turns = 1) {
+        e = groups_move_rest(&c, some_turns, &turns, &why);
+        assert_true(e == FW_OK || e == FW_ERR_TIMEOUT);
+        check_added_sums();
+        halves |= number_now("SELECT COUNT(DISTINCT report.group_id) FROM report JOIN stack"
+                             " ON stack.id = report.stack WHERE stack.moving <> 0") == 2;
+        take_in(one, into); /* reports go on coming in */
+    }
+    assert_true(halves);
+    settle_all();
+    check_sums();
+    assert_int_equal(group_of(a), into);
+    char pinned[100];
+    snprintf(pinned, sizeof pinned,
+             "SELECT COUNT(*) FROM stack WHERE pinned = 1 AND id IN (%d, %d)", (int)a, (int)b);
+    assert_int_equal(number_now(pinned), 2);
+    run_jobs();
+    check_sums();
+}
+
+/* New names for a stack whose reports are still on their way to another group. */
+static void stacks_may_move_on_before_their_reports_came(void **state)
+{
+    (void)state;
+    const uint64_t near[3] = {code + 0x1000, code + 0x2000, code + 0x3000};
+    struct groups_rekey rekey = {.image = 1};
+    int64_t made, heavy;
+    bool more;
+    fill(40);
+    heavy = add_heavy_stack(near);
+    int64_t group = group_of(heavy);
+    struct db_conn *conn = begun();
+    FINE(groups_split(grouper, conn, 1, group, &heavy, 1, &made, &why));
+    FINE(db_commit(conn, &why));
+    db_give(db, conn);
+    int turns = 1;
+    assert_int_equal(groups_move_rest(&c, some_turns, &turns, &why), FW_ERR_TIMEOUT);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM stack WHERE moving <> 0"), 1);
+    change("UPDATE stack SET pinned = 0");
+    change("UPDATE hang_group SET pinned = 0");
+    debug_file_arrives();
+    for (more = true; more;)
+        FINE(groups_rekey_batch(&c, grouper, &rekey, &more, &why));
+    check_added_sums();
+    assert_true(group_of(heavy) != made);
+    run_jobs();
+    settle_all();
+    check_sums();
+}
+
 static void split_stacks_stay_split(void **state)
 {
     (void)state;
@@ -583,6 +711,8 @@ int main(void)
         TEST(job_may_be_cut_off_anywhere),
         TEST(status_and_notes_move_along),
         TEST(merged_groups_stay_merged),
+        TEST(merge_may_be_cut_off_anywhere),
+        TEST(stacks_may_move_on_before_their_reports_came),
         TEST(split_stacks_stay_split),
         TEST(resolved_in_a_version),
         TEST(late_names_open_a_resolved_group),
