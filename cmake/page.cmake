@@ -26,7 +26,7 @@ set(page_web ${PROJECT_SOURCE_DIR}/web)
 set(page_libraries ${page_web}/node_modules/.package-lock.json) # npm writes it last
 
 add_custom_command(OUTPUT ${page_libraries}
-  COMMAND sh -c "'${FW_NPM}' ci --silent --no-audit --no-fund >'${PROJECT_BINARY_DIR}/npm.log' 2>&1 && touch '${page_libraries}' || { cat '${PROJECT_BINARY_DIR}/npm.log' >&2; echo 'npm could not fetch the libraries of the page; -DFW_PAGE=OFF builds the collector without it' >&2; exit 1; }"
+  COMMAND sh -c "'${FW_NPM}' ci --loglevel=error --no-audit --no-fund >'${PROJECT_BINARY_DIR}/npm.log' 2>&1 && touch '${page_libraries}' || { cat '${PROJECT_BINARY_DIR}/npm.log' >&2; echo 'npm could not fetch the libraries of the page; -DFW_PAGE=OFF builds the collector without it' >&2; exit 1; }"
   WORKING_DIRECTORY ${page_web}
   DEPENDS ${page_web}/package-lock.json ${page_web}/package.json
   COMMENT "Fetching the libraries of the collector's page"

@@ -1,5 +1,5 @@
 /* Values as PostgreSQL sends them. The first byte chooses the type. */
-#include "collector/db_postgres.h"
+#include "collector/db_binary.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,10 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct db_binary value = {types[data[0] % 10], {data + 1, size - 1}};
     int64_t whole = db_binary_int(value);
-    double real = db_binary_real(value);
-    /* Both readings of one number agree as far as a double goes. */
-    if (real > -1e15 && real < 1e15 && value.type != 700 && value.type != 701 &&
-        ((double)whole - 1.0 > real || (double)whole + 1.0 < real))
+    if (whole && db_binary_is_text(value.type))
         abort();
     return 0;
 }

@@ -2,7 +2,7 @@
  * stack: lines IMAGE!FUNCTION or IMAGE. What comes out is text, the same each time, and knows
  * nothing of places in named code. */
 #include "base/utf8.h"
-#include "collector/grouping_internal.h"
+#include "collector/grouping_inner.h"
 
 #include <stdlib.h>
 #include <string.h>

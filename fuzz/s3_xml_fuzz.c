@@ -26,5 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t objects = 0; s3_page_next(&page, &object); objects++)
         if (!object.key[0] || objects > size)
             abort();
+    struct s3_uploads uploads = {.xml = s3_xml_over(answer)};
+    struct s3_upload upload;
+    for (size_t count = 0; s3_uploads_next(&uploads, &upload); count++)
+        if (!upload.key[0] || !upload.id[0] || count > size)
+            abort();
     return 0;
 }

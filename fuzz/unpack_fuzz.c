@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct unpack_sum sum;
     struct fw_failure why = {0};
     const struct unpack_source source = {give, &in};
-    const struct unpack_sink sink = {begin, take, end, &out};
+    const struct unpack_sink sink = {begin, take, end, &out, false};
     fw_error error = unpack(&source, LIMIT, &sink, &sum, &why);
     if ((error == FW_OK && out.open) || (error != FW_OK && !why.message[0]))
         abort();

@@ -9,6 +9,7 @@ set(FW_COLLECTOR
   collector/api_calls.c
   collector/api_calls_allow.c
   collector/api_download.c
+  collector/api_failed.c
   collector/api_flame.c
   collector/api_flame_cache.c
   collector/api_frames.c
@@ -23,6 +24,7 @@ set(FW_COLLECTOR
   collector/api_rules.c
   collector/api_server.c
   collector/api_settings.c
+  collector/api_source.c
   collector/api_symbolicate.c
   collector/api_symbols.c
   collector/backup.c
@@ -30,9 +32,11 @@ set(FW_COLLECTOR
   collector/blobs_cache.c
   collector/blobs_files.c
   collector/blobs_s3.c
+  collector/blobs_sweep.c
   collector/brought_names.c
   collector/calls_table.c
   collector/clock.c
+  collector/data_folder.c
   collector/db.c
   collector/db_binary.c
   collector/db_cache.c
@@ -40,7 +44,11 @@ set(FW_COLLECTOR
   collector/db_many.c
   collector/db_migrate.c
   collector/db_postgres.c
+  collector/db_postgres_open.c
+  collector/db_postgres_pipe.c
   collector/db_sqlite.c
+  collector/db_sqlite_copy.c
+  collector/db_sqlite_open.c
   collector/digest.c
   collector/digest_hang.c
   collector/digest_names.c
@@ -53,8 +61,11 @@ set(FW_COLLECTOR
   collector/group_sums.c
   collector/grouping.c
   collector/grouping_builtin.c
+  collector/grouping_marks.c
   collector/grouping_names.c
   collector/grouping_rules.c
+  collector/grouping_scan.c
+  collector/grouping_text.c
   collector/groups.c
   collector/groups_actions.c
   collector/groups_jobs.c
@@ -63,8 +74,8 @@ set(FW_COLLECTOR
   collector/groups_rekey.c
   collector/groups_rest.c
   collector/health.c
-collector/heavy.c
-collector/http.c
+  collector/heavy.c
+  collector/http.c
   collector/http_body.c
   collector/http_check.c
   collector/http_clients.c
@@ -84,7 +95,7 @@ collector/http.c
   collector/intake_http.c
   collector/intake_ids.c
   collector/intake_limits.c
-collector/intake_project.c
+  collector/intake_project.c
   collector/intake_sums.c
   collector/intake_worker.c
   collector/intake_write.c
@@ -102,13 +113,18 @@ collector/intake_project.c
   collector/retention_bodies.c
   collector/retention_rows.c
   collector/routes.c
+  collector/s3_attempt.c
   collector/s3_request.c
+  collector/s3_settings.c
+  collector/s3_tidy.c
   collector/s3_xml.c
   collector/sandbox.c
   collector/schema.c
   collector/scrub.c
   collector/serve_options.c
   collector/server.c
+  collector/source_store.c
+  collector/sources.c
   collector/stack_code.c
   collector/stack_group.c
   collector/stack_grouper.c
@@ -122,11 +138,14 @@ collector/intake_project.c
   collector/symbols_report.c
   collector/symbols_stack.c
   collector/token_request.c
+  collector/upload_child.c
   collector/upload_job.c
   collector/upload_metadata.c
   collector/upload_parts.c
+  collector/upload_store.c
   collector/upload_sweep.c
   collector/uploads.c
+  collector/uploads_part.c
   collector/versions.c
   )
 include(${PROJECT_SOURCE_DIR}/cmake/page.cmake)
@@ -134,6 +153,9 @@ add_library(framewalk_collector OBJECT ${FW_COLLECTOR} ${FW_PAGE_SOURCE})
 set_source_files_properties(collector/api_openapi.c PROPERTIES
   COMPILE_DEFINITIONS FW_OPENAPI="${PROJECT_SOURCE_DIR}/docs/openapi.yaml"
   OBJECT_DEPENDS ${PROJECT_SOURCE_DIR}/docs/openapi.yaml)
+set_source_files_properties(collector/grouping_builtin.c PROPERTIES
+  COMPILE_DEFINITIONS FW_GROUPING_RULES="${CMAKE_CURRENT_SOURCE_DIR}/collector/grouping_builtin.rules"
+  OBJECT_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/collector/grouping_builtin.rules)
 target_include_directories(framewalk_collector PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(framewalk_collector PUBLIC _GNU_SOURCE FW_VERSION="${PROJECT_VERSION}")
 target_link_libraries(framewalk_collector PUBLIC framewalk_codecs framewalk_demangle
@@ -149,7 +171,7 @@ add_library(framewalk_lockdown OBJECT collector/lockdown.c)
 target_include_directories(framewalk_lockdown PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(framewalk_lockdown PRIVATE _GNU_SOURCE)
 target_link_libraries(framewalk_lockdown PUBLIC PkgConfig::LIBSECCOMP)
-add_executable(framewalk_converter collector/converter.c)
+add_executable(framewalk_converter collector/converter.c collector/source_bundle.c)
 set_target_properties(framewalk_converter PROPERTIES OUTPUT_NAME framewalk-converter)
 target_compile_definitions(framewalk_converter PRIVATE _GNU_SOURCE)
 target_link_libraries(framewalk_converter PRIVATE framewalk_unpack framewalk_lockdown framewalk_symbols_core

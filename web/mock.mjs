@@ -33,8 +33,12 @@ function rolling(seed) {
 const versions = ["4.2 (1180)", "4.1.1 (1163)", "4.1 (1150)", "4.0 (1102)"];
 const apps = "Lumen", ui = "UIKitCore", dispatch = "libdispatch.dylib", kernel = "libsystem_kernel.dylib", sqlite = "libsqlite3.dylib";
 
-const frame = (fn, image, file, line, more = {}) => ({
-    function: fn, file: file ?? null, line: line ?? null, image, offset: "0x" + (0x4000 + (fn ?? image).length * 0x1234).toString(16),
+/** By file: its lines, and the number of the first. */
+const sources = new Map();
+const SOURCES = "50c7e5".padEnd(40, "0"); // the image that they are said to be of
+
+const frame = (fn, image, file, line, { source: lines, ...more } = {}) => ({
+    ...(lines ? (sources.set(file, lines), { sources: SOURCES }) : {}), function: fn, file: file ?? null, line: line ?? null, image, offset: "0x" + (0x4000 + (fn ?? image).length * 0x1234).toString(16),
     kind: "return", inlined: false, tail_call: false, app: image === apps || image === "LumenKit", status: fn ? "named" : "no_map", ...more,
 });
 const source = (first, ...lines) => lines.map((text, i) => ({ line: first + i, text }));
@@ -337,13 +341,21 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
 
     function ofServer(api, method, q, body, request, reply, error) {
         if (api === "projects") return method === "POST" ? reply(201, JSON.parse(body)) : reply(200, { items: [["default", "Lumen iOS"], ["fresh", "Fresh"], ["hostile", "Hostile"]].map(([slug, name]) => ({ slug, name, created_ms: now - 90 * DAY })), next: null });
-        if (api === "server") return reply(200, { version: "0.1.0", database: "sqlite", store: "files", limits: { report_bytes: 2 << 20, upload_bytes: 4e9, part_bytes: 8 << 20 }, waiting_reports: 12, jobs: [{ kind: "name", subject: "LumenKit", state: "running", done: 3120, total: 4210, message: "Naming stacks of LumenKit" }] });
+        if (api === "server") return reply(200, { version: "0.1.0", database: "sqlite", store: "files", limits: { report_bytes: 2 << 20, upload_bytes: 4e9, part_bytes: 8 << 20 }, waiting_reports: 12, failed_reports: 0, jobs: [{ kind: "name", subject: "LumenKit", state: "running", done: 3120, total: 4210, message: "Naming stacks of LumenKit" }] });
         if (api === "tokens") {
             if (method === "POST") { const made = { id: String(state.next++ + 10), used_ms: null, ...JSON.parse(body) }; state.tokens.push(made); return reply(201, { ...made, secret: `${made.kind === "key" ? "fwk" : "fwt"}_3nGm0ckS3cretThatIsShownOnce` }); }
             return reply(200, { items: state.tokens, next: null });
         }
         if (api.startsWith("tokens/")) { state.tokens = state.tokens.filter((t) => t.id !== api.split("/")[1]); return reply(204); }
         if (api === "audit") return reply(200, { items: [["group.resolve", groupRows[10].id.slice(0, 8), "in 4.2 (1180)"], ["symbols.store", "LumenKit", hex(51)], ["token.create", "Lumen iOS", "ingest key of default"], ["rules.put", "default", "version 3"]].map(([action, subject, detail], i) => ({ at_ms: now - i * 8e6, label: "first", action, subject, detail })), next: null });
+        if (api === "symbols/source") {
+            // The page shows hidden characters of a path, so it asks for another one than a hostile report has.
+            const lines = sources.get(q.file) ?? Object.values(HOSTILE).map((text, i) => ({ line: i + 1, text }));
+            const here = lines.findIndex((l) => l.line === Number(q.line));
+            if (q.image !== SOURCES || here < 0) return error(404, "the file that was sent has no such line");
+            const texts = lines.map((l) => l.text);
+            return reply(200, { file: q.file, line: Number(q.line), pre_context: texts.slice(0, here), context_line: texts[here], post_context: texts.slice(here + 1) });
+        }
         if (api === "symbols/missing") return reply(200, { items: q.project === "fresh" ? [] : missing, next: null });
         if (api === "symbols/files") return reply(200, { items: fileRows.filter((f) => `${f.name} ${f.debug_id}`.toLowerCase().includes((q.q ?? "").toLowerCase())), next: null });
         if (api.startsWith("symbols/files/")) return reply(204);

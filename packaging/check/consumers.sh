@@ -18,7 +18,7 @@ done
 mkdir -p "$folder/files"
 "$to_files" "$folder/files"
 cd "$folder"
-npm install --no-audit --no-fund --silent speedscope@1.25.0 @firefox-devtools/profiler-cli@0.10.0
+npm install --no-audit --no-fund --loglevel=error speedscope@1.25.0 @firefox-devtools/profiler-cli@0.10.0
 failed=0
 
 # expect FILE WHAT...: each of them is in FILE.

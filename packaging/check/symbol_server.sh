@@ -15,7 +15,7 @@ for program in node npm curl c++ objcopy strip; do
     command -v "$program" >/dev/null || { echo "skip: no $program here"; exit 77; }
 done
 cd "$folder"
-npm install --no-audit --no-fund --silent @firefox-devtools/profiler-cli@0.10.0
+npm install --no-audit --no-fund --loglevel=error @firefox-devtools/profiler-cli@0.10.0
 
 cat >sleeper.cc <<'END'
 #include <unistd.h>

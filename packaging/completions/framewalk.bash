@@ -104,7 +104,8 @@ _framewalk_push() {
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--to --key-file --ca-file --plain-http --keep --dry-run
-            --include-stripped --wait --json --check-calls --project --verbose --quiet --help' -- "$cur")
+            --include-stripped --wait --wait-limit --json --check-calls --project --sources
+            --source-map --system-sources --verbose --quiet --help' -- "$cur")
         ;;
     *)
         compopt -o filenames 2>/dev/null

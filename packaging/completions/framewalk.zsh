@@ -145,7 +145,11 @@ _framewalk_push() {
         '--project=[for a token of several projects\: which]:project' \
         '--keep[remove nothing from folders]' \
         '--include-stripped[also programs without names]' \
+        '--sources[also the source files on this machine]' \
+        '*--source-map=[where a folder of sources lies now]:OLD=NEW' \
+        '--system-sources[also those of the system]' \
         '--wait[until debug files are converted]' \
+        '--wait-limit=[the same, so long without news]:seconds:' \
         '--json[print the result as JSON]' \
         '(-n --dry-run)'{-n,--dry-run}'[list what would be sent]' \
         '(-v --verbose)'{-v,--verbose}'[say what became of each report and file]' \

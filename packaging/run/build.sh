@@ -9,11 +9,12 @@ build() {
     shift
     say "Building $preset"
     log=$log_folder/build-$preset.log
+    # A warning is a defect, wherever it appears; but whoever has a newer compiler shall not be stopped by it.
+    [ "${CI:-}" != true ] || set -- "$@" -DCMAKE_COMPILE_WARNING_AS_ERROR=ON
     if ! { cmake --preset "$preset" "$@" && cmake --build --preset "$preset" -j "$jobs"; } >"$log" 2>&1; then
         cat "$log" >&2
         die "building $preset failed"
     fi
-    # A warning is a defect, wherever it appears; but whoever has a newer compiler shall not be stopped by it.
     if grep 'warning:' "$log" >&2 && [ "${CI:-}" = true ]; then
         die "building $preset gave warnings"
     fi

@@ -78,7 +78,7 @@ demo_loop() {
     say "4. The debug file, a week later"
     # The C library as well: its names tell what a thread waits for.
     libc=$(ldd loop_demo | sed -n 's|.* => \(/.*/libc\.so\.6\) .*|\1|p')
-    show framewalk push --wait --include-stripped loop_demo ${libc:+"$libc"} --to "$url" --key-file token
+    show framewalk push --wait --sources --include-stripped loop_demo ${libc:+"$libc"} --to "$url" --key-file token
     show framewalk groups --wait 60 --calls --to "$url" --key-file token
     echo "The same groups, renamed by themselves, each with the line to look at; and who calls what was watched."
 }

@@ -9,4 +9,9 @@
 fw_error failure_say(struct fw_failure *why, fw_error code, int os_error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+static inline fw_error failure_memory(struct fw_failure *why)
+{
+    return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+}
+
 #endif

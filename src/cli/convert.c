@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/convert_verify.h"
 #include "cli/heap.h"
+#include "symbolicate/debug_file.h"
 #include "symbolicate/file_index.h"
 #include "symmap/save.h"
 
@@ -241,7 +242,7 @@ static int convert_file(struct run *run, const char *path)
 {
     struct fw_failure why = {0};
     run->slice_count = 0;
-    if (convert_is_symbols(path)) {
+    if (debug_file_is_symbols(debug_file_form_at(path))) {
         char *output = output_of(run, &(struct slice){0});
         run->no_memory |= !output;
         int code = output ? convert_symbols(run, path, output) : CLI_FAILED;
@@ -311,7 +312,7 @@ int convert_main(int argc, char **argv)
         convert_usage(stdout);
         result = CLI_OK;
     } else if (command.verify && argc - command.first_file == 2 &&
-               convert_is_symbols(argv[command.first_file])) {
+               debug_file_is_symbols(debug_file_form_at(argv[command.first_file]))) {
         result =
             convert_verify_map(argv[command.first_file], argv[command.first_file + 1], &command);
     } else if (command.output && !run.into_folder && argc - command.first_file > 1) {

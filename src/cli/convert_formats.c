@@ -1,6 +1,7 @@
 #include "cli/convert_formats.h"
 
 #include "cli/cli.h"
+#include "symbolicate/debug_file.h"
 #include "symmap/export.h"
 #include "symmap/import.h"
 #include "symmap/read_file.h"
@@ -33,22 +34,6 @@ const char *convert_suffix(enum convert_format format)
     return formats[format].suffix;
 }
 
-static bool is_map(struct span bytes)
-{
-    return bytes.size >= 8 && memcmp(bytes.data, SYMMAP_MAGIC, 8) == 0;
-}
-
-bool convert_is_symbols(const char *path)
-{
-    uint8_t start[64];
-    FILE *file = fopen(path, "rbe");
-    size_t got = file ? fread(start, 1, sizeof start, file) : 0;
-    if (file)
-        fclose(file);
-    struct span bytes = {start, got};
-    return is_map(bytes) || import_is_gsym(bytes) || import_is_breakpad(bytes);
-}
-
 /* A map that is read is checked: its checksums are computed. */
 static fw_error check_map(const char *path, struct span bytes, struct fw_failure *why)
 {
@@ -68,7 +53,7 @@ fw_error convert_read_symbols(const char *path, uint8_t **bytes, size_t *size,
     if (error != FW_OK)
         return error;
     struct span span = {read, read_size};
-    if (is_map(span)) {
+    if (debug_file_form(span) == DEBUG_FILE_MAP) {
         error = check_map(path, span, why);
         if (error == FW_OK) {
             *bytes = read;

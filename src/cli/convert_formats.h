@@ -16,9 +16,7 @@ bool convert_format_named(const char *name, enum convert_format *format);
 /* What files of it end with: ".symmap", ".gsym", ".sym". */
 const char *convert_suffix(enum convert_format format);
 
-/* Whether the file is one of symbols alone: a symbol map, GSYM or Breakpad text. */
-bool convert_is_symbols(const char *path);
-/* Such a file as a checked symbol map in malloc'ed *bytes. */
+/* A file of symbols alone (debug_file_is_symbols) as a checked symbol map in malloc'ed *bytes. */
 fw_error convert_read_symbols(const char *path, uint8_t **bytes, size_t *size,
                               struct fw_failure *why);
 /* Replaces the map in malloc'ed *bytes by the format. */

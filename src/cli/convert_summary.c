@@ -1,4 +1,5 @@
 /* What a conversion came to: figures, files, and problems by category with the first of each. */
+#include "base/hex.h"
 #include "cli/convert.h"
 
 #include "cli/cli.h"
@@ -109,10 +110,9 @@ static json_t *problems_of(const struct convert_report *r)
 bool convert_tell_json(const struct convert_outcome *o)
 {
     const struct convert_report *r = o->report;
-    char id[129] = "";
+    char id[129];
     struct span bytes = object_build_id(o->object);
-    for (size_t i = 0; i < bytes.size && i < 64; i++)
-        snprintf(id + 2 * i, 3, "%02x", bytes.data[i]);
+    hex_text(id, bytes.data, bytes.size < 64 ? bytes.size : 64);
     const char *debug = o->files && o->files->debug ? object_label(o->files->debug) : NULL;
     json_t *all = json_pack(
         "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "file",

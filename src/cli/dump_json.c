@@ -5,6 +5,7 @@
  * A thread is encoded when its turn comes, so that memory holds one thread and not the dump.
  * Addresses are strings: JSON numbers lose bits past 2^53.
  */
+#include "base/hex.h"
 #include "cli/frame_text.h"
 
 #include "base/utf8.h"
@@ -40,11 +41,10 @@ static json_t *number(uint64_t value)
 
 static json_t *hex_bytes(const uint8_t *bytes, size_t size)
 {
-    char text[2 * 64 + 1] = "";
+    char text[2 * 64 + 1];
     if (size == 0)
         return json_null();
-    for (size_t i = 0; i < size && i < 64; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    hex_text(text, bytes, size < 64 ? size : 64);
     return json_string(text);
 }
 

@@ -1,8 +1,9 @@
 #include "cli/inspect.h"
 
+#include "base/hex.h"
 #include "cli/cli.h"
 #include "cli/convert_formats.h"
-#include "symmap/import.h"
+#include "symbolicate/debug_file.h"
 #include "symmap/read_file.h"
 
 #include <errno.h>
@@ -122,10 +123,8 @@ void inspect_hex(json_t *to, const char *key, uint64_t number)
 
 void inspect_bytes(json_t *to, const char *key, const void *bytes, size_t size)
 {
-    char text[129] = "";
-    const uint8_t *byte = bytes;
-    for (size_t i = 0; i < size && i < 64; i++)
-        snprintf(text + 2 * i, 3, "%02x", byte[i]);
+    char text[129];
+    hex_text(text, bytes, size < 64 ? size : 64);
     if (size)
         inspect_text(to, key, text);
 }
@@ -177,9 +176,10 @@ static void failed(struct show *s, fw_error error, const struct fw_failure *why)
 
 static const char *kind_of(struct span bytes)
 {
-    return import_is_gsym(bytes)       ? "GSYM"
-           : import_is_breakpad(bytes) ? "Breakpad symbols"
-                                       : "symbol map";
+    enum debug_file_form form = debug_file_form(bytes);
+    return form == DEBUG_FILE_GSYM       ? "GSYM"
+           : form == DEBUG_FILE_BREAKPAD ? "Breakpad symbols"
+                                         : "symbol map";
 }
 
 static void show_symbols(struct show *s)
@@ -268,7 +268,7 @@ static void show_file(struct show *s)
     struct fw_failure why = {0};
     if (show_reports(s))
         return;
-    if (convert_is_symbols(s->path)) {
+    if (debug_file_is_symbols(debug_file_form_at(s->path))) {
         show_symbols(s);
         return;
     }

@@ -9,6 +9,7 @@
  */
 #include "cli/push.h"
 
+#include "base/failure.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/push_calls.h"
@@ -340,7 +341,7 @@ static fw_error aim(struct upload_settings *settings, const char *project, struc
     char *text = target.failed ? NULL : strndup(target.data, target.size);
     report_bytes_free(&target);
     if (!text)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     free(settings->target);
     settings->target = text;
     return FW_OK;

@@ -23,6 +23,10 @@ struct push_debug {
     struct push_found found;
 };
 
+extern const char *const push_kind_words[]; /* by enum debug_file_kind */
+/* How the collector is asked for a slice. */
+json_t *push_debug_id(const struct push_command *command, const struct debug_slice *slice);
+
 /* Everything that was found; the exit code that belongs to it. */
 enum cli_exit push_debug_send(struct push_debug *debug);
 /* A line for each file that is worth one, and one for all. */

@@ -20,9 +20,11 @@
 
 enum { DEPTH = 32, ENTRIES = 1000000 };
 
-const char *const push_fate_words[] = {"wanted", "no id",         "stripped", "has a debug file",
-                                       "twin",   "there already", "sent",     "of no use",
-                                       "failed"};
+const char *const push_fate_words[] = {"wanted",   "no id",
+                                       "stripped", "has a debug file",
+                                       "twin",     "there already",
+                                       "sent",     "of no use",
+                                       "failed",   "without the files that have its names"};
 
 static bool is_archive(const uint8_t *start, size_t size)
 {
@@ -297,7 +299,11 @@ void push_find_free(struct push_found *found)
 {
     for (size_t i = 0; i < found->count; i++) {
         free(found->files[i].path);
+        free(found->files[i].source);
+        free(found->files[i].made);
         free(found->files[i].slices);
+        if (found->files[i].bundle.size)
+            munmap((void *)(uintptr_t)found->files[i].bundle.data, found->files[i].bundle.size);
     }
     free(found->files);
     *found = (struct push_found){0};

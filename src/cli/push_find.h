@@ -18,18 +18,25 @@ enum push_fate { /* what becomes of a file */
                  PUSH_PRESENT,    /* the collector has it */
                  PUSH_SENT,
                  PUSH_USELESS, /* sent, and the collector cannot use it */
-                 PUSH_FAILED
+                 PUSH_FAILED,
+                 PUSH_ALONE /* no map of it: the files that have its names were not found */
 };
 extern const char *const push_fate_words[];
 
 struct push_file {
-    char *path;
+    char *path;      /* of a source bundle: what it is called */
+    char *source;    /* the file of which it is to be made (push_companions.h); NULL: it is there */
+    char *made;      /* where it was made; NULL: at `path` */
+    bool incomplete; /* made, and names are missing */
+    char missing[200]; /* which file was not found */
     uint64_t size;
     dev_t device; /* with `inode`: what was looked at, and nothing else, is sent */
     ino_t inode;
     bool whole; /* an archive, or another tool's symbols: the collector looks inside */
     struct debug_slice *slices;
     size_t slice_count;
+    struct span
+        bundle; /* what is sent, mapped: a source bundle, which is no file (push_sources.h) */
     enum push_fate fate;
     char upload[40];   /* its id at the collector; "": none */
     char message[200]; /* why, or what the collector says */

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -15,10 +16,16 @@ enum {
     OPTION_KEEP,
     OPTION_STRIPPED,
     OPTION_WAIT,
+    OPTION_WAIT_LIMIT,
     OPTION_JSON,
     OPTION_CHECK_CALLS,
-    OPTION_PROJECT
+    OPTION_PROJECT,
+    OPTION_SOURCES,
+    OPTION_SOURCE_MAP,
+    OPTION_SYSTEM_SOURCES
 };
+
+enum { WAIT_LIMIT = 1800, WAIT_LIMIT_MOST = 604800 };
 
 static const struct option long_options[] = {
     {"to", required_argument, NULL, OPTION_TO},
@@ -28,9 +35,13 @@ static const struct option long_options[] = {
     {"keep", no_argument, NULL, OPTION_KEEP},
     {"include-stripped", no_argument, NULL, OPTION_STRIPPED},
     {"wait", no_argument, NULL, OPTION_WAIT},
+    {"wait-limit", required_argument, NULL, OPTION_WAIT_LIMIT},
     {"json", no_argument, NULL, OPTION_JSON},
     {"check-calls", required_argument, NULL, OPTION_CHECK_CALLS},
     {"project", required_argument, NULL, OPTION_PROJECT},
+    {"sources", no_argument, NULL, OPTION_SOURCES},
+    {"source-map", required_argument, NULL, OPTION_SOURCE_MAP},
+    {"system-sources", no_argument, NULL, OPTION_SYSTEM_SOURCES},
     {"dry-run", no_argument, NULL, 'n'},
     {"verbose", no_argument, NULL, 'v'},
     {"quiet", no_argument, NULL, 'q'},
@@ -55,7 +66,16 @@ void push_usage(FILE *to)
         "      --plain-http     allow http:// to other machines\n"
         "      --keep           remove nothing from folders\n"
         "      --include-stripped  also programs and libraries without names (for debuggers)\n"
+        "      --sources        also the source files that the debug files name and that are on "
+        "this\n"
+        "                       machine. Off by default: whoever may fetch debug files from the\n"
+        "                       collector can then read them\n"
+        "      --source-map OLD=NEW  the folder OLD of the debug files is NEW here; may be "
+        "repeated\n"
+        "      --system-sources with --sources: those of the compiler and the system as well\n"
         "      --wait           until debug files are converted; say what became of each\n"
+        "      --wait-limit SECONDS  the same; ends when the collector told nothing new for that\n"
+        "                       long (1800)\n"
         "      --json           print the result as JSON, and no text but errors\n"
         "      --check-calls VERSION  (or FROM..TO) send nothing: list watched functions that "
         "this\n"
@@ -69,15 +89,43 @@ void push_usage(FILE *to)
         "Exit status: 0 all sent, or nothing to send; 1 not sent; 2 wrong command line; 4 the key\n"
         "was not accepted, or permission denied; 5 a PATH cannot be opened, is neither report nor\n"
         "debug file, or (--wait) the collector cannot use it;\n"
-        "8 some were sent, others refused or left for later; 9 (--check-calls) there are new "
+        "8 some were sent, others refused or left for later, or (--wait) the collector was not "
+        "done\n"
+        "with all in time; 9 (--check-calls) there are new "
         "calls\n"
         "that the project's allow list does not have.\n",
         to);
 }
 
+static bool take_source_map(struct push_command *command, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1]) {
+        cli_error("--source-map '%s': OLD=NEW names two folders", text);
+        return false;
+    }
+    if (command->source_map_count == PUSH_SOURCE_MAPS) {
+        cli_error("more than %d --source-map", PUSH_SOURCE_MAPS);
+        return false;
+    }
+    command->source_maps[command->source_map_count++] = text;
+    return true;
+}
+
+static bool seconds(const char *text, unsigned *value)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    *value = (unsigned)number;
+    if (*text >= '0' && *text <= '9' && !*end && number <= WAIT_LIMIT_MOST)
+        return true;
+    cli_error("--wait-limit takes seconds, up to %d, not '%s'", WAIT_LIMIT_MOST, text);
+    return false;
+}
+
 bool push_parse(int argc, char **argv, struct push_command *command)
 {
-    *command = (struct push_command){0};
+    *command = (struct push_command){.wait_limit = WAIT_LIMIT};
     optind = 1;
     opterr = 0;
     int letter;
@@ -90,9 +138,20 @@ bool push_parse(int argc, char **argv, struct push_command *command)
         case OPTION_KEEP: command->keep = true; break;
         case OPTION_STRIPPED: command->stripped_too = true; break;
         case OPTION_WAIT: command->wait = true; break;
+        case OPTION_WAIT_LIMIT:
+            command->wait = true;
+            if (!seconds(optarg, &command->wait_limit))
+                return false;
+            break;
         case OPTION_JSON: command->json = command->quiet = true; break;
         case OPTION_CHECK_CALLS: command->check_calls = optarg; break;
         case OPTION_PROJECT: command->project = optarg; break;
+        case OPTION_SOURCES: command->sources = true; break;
+        case OPTION_SYSTEM_SOURCES: command->system_sources = true; break;
+        case OPTION_SOURCE_MAP:
+            if (!take_source_map(command, optarg))
+                return false;
+            break;
         case 'n': command->dry_run = true; break;
         case 'v': command->verbose = true; break;
         case 'q': command->quiet = true; break;
@@ -103,6 +162,10 @@ bool push_parse(int argc, char **argv, struct push_command *command)
     command->first_path = optind;
     if (command->check_calls && optind < argc) {
         cli_error("--check-calls sends nothing: what is '%s'?", argv[optind]);
+        return false;
+    }
+    if ((command->source_map_count || command->system_sources) && !command->sources) {
+        cli_error("--source-map and --system-sources say more about --sources: it is not there");
         return false;
     }
     if (optind == argc && !command->check_calls) {

@@ -6,6 +6,8 @@
  */
 #include "cli/push_pack.h"
 
+#include "base/hex.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,11 +34,10 @@ static void hash(struct push_pack *packed)
     }
     if (!sha256 || !sha256(packed->bytes.data, packed->bytes.size, sum))
         return;
-    for (size_t i = 0; i < sizeof sum; i++)
-        snprintf(packed->sha256 + 2 * i, 3, "%02x", sum[i]);
+    hex_text(packed->sha256, sum, sizeof sum);
 }
 
-static bool map_file(int fd, struct span *bytes)
+bool push_pack_map(int fd, struct span *bytes)
 {
     struct stat about;
     if (fstat(fd, &about) != 0 || about.st_size <= 0)
@@ -48,8 +49,9 @@ static bool map_file(int fd, struct span *bytes)
     return true;
 }
 
-static bool write_all(int fd, const char *bytes, size_t size)
+bool push_pack_write(int fd, const void *data, size_t size)
 {
+    const char *bytes = data;
     while (size) {
         ssize_t n = write(fd, bytes, size);
         if (n <= 0 && errno != EINTR)
@@ -72,15 +74,14 @@ static bool compress_to(int fd, struct span bytes)
     for (size_t left = 1; good && left;) {
         ZSTD_outBuffer to = {out, CHUNK, 0};
         left = ZSTD_compressStream2(context, &to, &in, ZSTD_e_end);
-        good = !ZSTD_isError(left) && write_all(fd, out, to.pos);
+        good = !ZSTD_isError(left) && push_pack_write(fd, out, to.pos);
     }
     ZSTD_freeCCtx(context);
     free(out);
     return good;
 }
 
-/* A file without a name; -1: none can be made. */
-static int make_file(void)
+int push_pack_file(void)
 {
     const char *folder = getenv("TMPDIR");
     char path[512];
@@ -95,10 +96,10 @@ static int make_file(void)
 static void pack_bytes(struct push_pack *packed)
 {
     struct span smaller;
-    int fd = make_file();
+    int fd = push_pack_file();
     if (fd < 0)
         return;
-    if (compress_to(fd, packed->bytes) && map_file(fd, &smaller)) {
+    if (compress_to(fd, packed->bytes) && push_pack_map(fd, &smaller)) {
         if (smaller.size < packed->bytes.size) {
             struct span swap = packed->bytes;
             packed->bytes = smaller;
@@ -117,10 +118,15 @@ static bool is_same(int fd, const struct push_file *file)
 
 bool push_pack_open(const struct push_file *file, struct push_pack *packed, char *why, size_t size)
 {
-    *packed = (struct push_pack){0};
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    *packed = (struct push_pack){.bytes = file->bundle, .borrowed = file->bundle.size > 0};
+    if (packed->borrowed) {
+        hash(packed);
+        return true;
+    }
+    int fd =
+        open(file->made ? file->made : file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     bool same = fd >= 0 && is_same(fd, file);
-    if (!same || !map_file(fd, &packed->bytes)) {
+    if (!same || !push_pack_map(fd, &packed->bytes)) {
         snprintf(why, size, "%s",
                  fd < 0  ? strerror(errno)
                  : !same ? "another file has taken its place"
@@ -138,7 +144,7 @@ bool push_pack_open(const struct push_file *file, struct push_pack *packed, char
 
 void push_pack_close(struct push_pack *packed)
 {
-    if (packed->bytes.size)
+    if (packed->bytes.size && !packed->borrowed)
         munmap((void *)(uintptr_t)packed->bytes.data, packed->bytes.size);
     *packed = (struct push_pack){0};
 }

@@ -10,6 +10,7 @@
 #include "cli/run.h"
 
 #include "base/reader.h"
+#include "cli/beside.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -131,8 +132,9 @@ static bool read_elf(const struct head *head, struct elf_head *elf)
 
 /* ---- the agent ---- */
 
-static bool agent_fits(const char *path, const struct elf_head *program)
+static bool agent_fits(const char *path, const void *context)
 {
+    const struct elf_head *program = context;
     struct head head;
     struct elf_head agent;
     return read_head(path, &head) && read_elf(&head, &agent) && agent.class == program->class &&
@@ -141,35 +143,15 @@ static bool agent_fits(const char *path, const struct elf_head *program)
 
 static bool find_agent(const struct elf_head *program, char path[RUN_PATH])
 {
-    /* beside the command in the build tree; where it is installed, of either class */
-    static const char *const places[] = {
-        "",
-        ("/" FW_AGENT_FOLDER),
-        "/../lib/framewalk",
-        "/../lib64/framewalk",
-        "/../lib32/framewalk",
-        "/../lib/i386-linux-gnu/framewalk",
-        "/../lib/arm-linux-gnueabihf/framewalk",
-    };
-    char self[RUN_PATH];
-    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-    char *slash = size > 0 ? (self[size] = '\0', strrchr(self, '/')) : NULL;
-    if (!slash)
+    char whole[RUN_PATH];
+    char *real = beside_find("libframewalk-agent.so", agent_fits, program, whole, sizeof whole)
+                     ? realpath(whole, NULL)
+                     : NULL;
+    if (!real)
         return false;
-    *slash = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char whole[RUN_PATH];
-        if (snprintf(whole, sizeof whole, "%s%s/libframewalk-agent.so", self, places[i]) >=
-            (int)sizeof whole)
-            continue;
-        char *real = agent_fits(whole, program) ? realpath(whole, NULL) : NULL;
-        if (!real)
-            continue;
-        snprintf(path, RUN_PATH, "%s", real);
-        free(real);
-        return true;
-    }
-    return false;
+    snprintf(path, RUN_PATH, "%s", real);
+    free(real);
+    return true;
 }
 
 /* ---- what to say ---- */

@@ -5,6 +5,7 @@
  */
 #include "cli/serve.h"
 
+#include "cli/beside.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -33,6 +34,8 @@ void serve_usage(FILE *to)
         "Beyond one machine:\n"
         "      --database URL        sqlite:FILE or postgresql://... (SQLite in the data folder)\n"
         "      --store URL           file:FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=R\n"
+        "  FW_DATABASE and FW_STORE in the environment are the same: there nobody else sees a\n"
+        "  password (PGPASSFILE, PGPASSWORD and AWS_... work, too)\n"
         "\n"
         "Limits; sizes take K, M, G:\n"
         "      --workers N           that process reports and jobs (one a processor)\n"
@@ -50,26 +53,10 @@ void serve_usage(FILE *to)
         to);
 }
 
-static bool find_collector(char *path, size_t size)
+static bool can_run(const char *path, const void *context)
 {
-    static const char *const places[] = {
-        "", /* the build tree */
-        ("/" FW_AGENT_FOLDER),
-        "/../lib/framewalk",
-        "/../lib64/framewalk",
-    };
-    char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    char *slash = length > 0 ? (self[length] = '\0', strrchr(self, '/')) : NULL;
-    if (!slash)
-        return false;
-    *slash = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (snprintf(path, size, "%s%s/framewalk-collector", self, places[i]) < (int)size &&
-            access(path, X_OK) == 0)
-            return true;
-    }
-    return false;
+    (void)context;
+    return access(path, X_OK) == 0;
 }
 
 int serve_main(int argc, char **argv)
@@ -81,7 +68,7 @@ int serve_main(int argc, char **argv)
         }
     }
     char path[PATH_MAX + 64];
-    if (!find_collector(path, sizeof path)) {
+    if (!beside_find("framewalk-collector", can_run, NULL, path, sizeof path)) {
         cli_error("framewalk-collector is not installed: it belongs beside this command or into "
                   "lib/framewalk");
         return CLI_FAILED;

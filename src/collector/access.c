@@ -1,4 +1,5 @@
 /* access_store.h: making and comparing secrets; access.h: the audit log. */
+#include "base/hex.h"
 #include "collector/access_store.h"
 
 #include "base/failure.h"
@@ -29,8 +30,7 @@ static bool random_digits(char *text)
     unsigned char bytes[SECRET_BYTES];
     if (RAND_bytes(bytes, sizeof bytes) != 1)
         return false;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    hex_text(text, bytes, sizeof bytes);
     OPENSSL_cleanse(bytes, sizeof bytes);
     return true;
 }
@@ -45,9 +45,8 @@ fw_error access_make(struct db_conn *conn, const struct access_new *what,
     if (!random_digits(secret + 4) || (csrf && !random_digits(csrf)))
         return failure_say(why, FW_ERR_SYSTEM, 0, "no random numbers are to be had");
     access_hash(secret, hash);
-    struct db_rows *rows = NULL;
-    fw_error error = db_query(
-        conn, &rows, why,
+    return db_query_int(
+        conn, id, why,
         "INSERT INTO access_key (kind, hash, project, scopes, label, parent, csrf, created_ms,"
         " expires_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
         DB_VALUES(db_int(what->kind), db_bytes(hash, sizeof hash),
@@ -55,11 +54,6 @@ fw_error access_make(struct db_conn *conn, const struct access_new *what,
                   db_text(what->label), what->parent ? db_int(what->parent) : db_null(),
                   db_text(csrf), db_int((int64_t)collector_now_ms()),
                   what->expires_ms ? db_int(what->expires_ms) : db_null()));
-    if (error)
-        return error;
-    if (db_next(rows))
-        *id = db_get_int(rows, 0);
-    return db_end(rows, why);
 }
 
 void audit(struct db_conn *conn, const struct access *who, const char *action, const char *subject,

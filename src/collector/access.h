@@ -39,7 +39,7 @@ static inline bool access_reaches(const struct access *access, int64_t project)
 }
 
 struct db_conn;
-/* One line of the audit log, in the caller's transaction. */
+/* One line of the audit log, in the caller's transaction, whose commit tells when it failed. */
 void audit(struct db_conn *conn, const struct access *who, const char *action, const char *subject,
            const char *detail);
 

@@ -9,6 +9,7 @@
 #include "collector/access_store.h"
 
 #include "base/failure.h"
+#include "collector/clock.h"
 #include "collector/collector.h"
 #include "collector/db.h"
 #include "collector/log.h"
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     REMEMBERED = 1024, /* slots, by the first bytes of the hash: a newer one takes an older's */
@@ -193,9 +193,7 @@ static void *write_loop(void *context)
     struct used used[USED];
     pthread_mutex_lock(&store->lock);
     for (bool ending = false; !ending;) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += ACCESS_USED_MS / 1000;
+        struct timespec until = clock_after(ACCESS_USED_MS);
         while (!store->ending && pthread_cond_timedwait(&store->end, &store->lock, &until) == 0)
             continue;
         ending = store->ending;
@@ -249,15 +247,13 @@ fw_error access_make_admin(struct collector *c, char secret[ACCESS_SECRET_SIZE],
 
 static fw_error has_admin(struct db_conn *conn, bool *has, struct fw_failure *why)
 {
-    struct db_rows *rows = NULL;
-    fw_error error = db_query(conn, &rows, why,
-                              "SELECT 1 FROM access_key WHERE kind = $1 AND (scopes & $2) <> 0"
-                              " AND revoked_ms IS NULL LIMIT 1",
-                              DB_VALUES(db_int(ACCESS_TOKEN), db_int(ACCESS_ADMIN)));
-    if (error)
-        return error;
-    *has = db_next(rows);
-    return db_end(rows, why);
+    int64_t one;
+    fw_error error = db_query_int(conn, &one, why,
+                                  "SELECT 1 FROM access_key WHERE kind = $1 AND (scopes & $2) <> 0"
+                                  " AND revoked_ms IS NULL LIMIT 1",
+                                  DB_VALUES(db_int(ACCESS_TOKEN), db_int(ACCESS_ADMIN)));
+    *has = one != 0;
+    return error;
 }
 
 static fw_error first_rows(struct collector *c, char first[ACCESS_SECRET_SIZE],
@@ -293,10 +289,10 @@ fw_error access_open(struct collector *c, struct access_store **out, char first[
         return error;
     struct access_store *store = calloc(1, sizeof *store);
     if (!store)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     store->collector = c;
     pthread_mutex_init(&store->lock, NULL);
-    pthread_cond_init(&store->end, NULL);
+    clock_cond_init(&store->end);
     int failed = pthread_create(&store->writer, NULL, write_loop, store);
     if (failed) {
         free(store);

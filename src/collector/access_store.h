@@ -34,7 +34,8 @@ struct collector;
 struct db_conn;
 
 /* Makes the first project ("default"), and where there is no admin's token yet, one: it is written
- * to `first`, which is "" otherwise. */
+ * to `first`, which is "" otherwise. *store is freed by access_close. FW_ERR_MEMORY, FW_ERR_SYSTEM,
+ * and what the database says (db.h). */
 fw_error access_open(struct collector *c, struct access_store **store,
                      char first[ACCESS_SECRET_SIZE], struct fw_failure *why);
 void access_close(struct access_store *store); /* NULL is fine */
@@ -62,7 +63,7 @@ fw_error access_make(struct db_conn *conn, const struct access_new *what,
 /* An admin's token, for `--new-token`. */
 fw_error access_make_admin(struct collector *c, char secret[ACCESS_SECRET_SIZE],
                            struct fw_failure *why);
-/* After the commit that ended one. */
+/* Forgets what is remembered of all: after the commit that ended one. */
 void access_forget(struct access_store *store);
 
 void access_hash(const char *secret, uint8_t hash[ACCESS_HASH_SIZE]);

@@ -1,5 +1,6 @@
 /* /api/v1/session, projects, tokens and audit: who may what. */
 #include "collector/access_store.h"
+#include "collector/clock.h"
 #include "collector/collector.h"
 #include "collector/db.h"
 #include "collector/http.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     LOGINS_A_MINUTE = 10,
@@ -94,10 +94,8 @@ static bool may_sign_in(struct http_request *r)
     char name[64], address[HTTP_ADDRESS_SIZE];
     http_peer_name(http_address(r), address);
     snprintf(name, sizeof name, "login %s", address);
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     unsigned wait = rate_limits_take(r->collector->limits, name, LOGINS_A_MINUTE, LOGINS_A_MINUTE,
-                                     1, (uint64_t)now.tv_sec * 1000000);
+                                     1, clock_us());
     if (!http_same_origin(r)) {
         http_reply_error(r, 403, "sessions are made from the server's own page");
     } else if (wait) {

@@ -104,7 +104,7 @@ static const char *version_before(struct api_view *v, const char *to)
         if (found)
             memcpy(found, text, strlen(text) + 1);
         else
-            api_fail(v, FW_ERR_MEMORY, "out of memory");
+            api_no_memory(v);
     }
     api_done(v, rows);
     return found;
@@ -181,7 +181,7 @@ static void read_places(struct stacks *s)
         DB_VALUES(db_int(v->project), db_int(s->api), db_int(CALLS_CELLS)));
     while (api_next(v, rows)) {
         if (!array_room(&all, &capacity, count, sizeof *all)) {
-            api_fail(v, FW_ERR_MEMORY, "out of memory");
+            api_no_memory(v);
             break;
         }
         all[count++] = stack_frame_of(db_get_int(rows, 0), (uint64_t)db_get_int(rows, 1),

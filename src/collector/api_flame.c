@@ -33,11 +33,6 @@ struct flame {
     size_t label_count, label_capacity;
 };
 
-static void no_memory(struct flame *f)
-{
-    api_fail(f->v, FW_ERR_MEMORY, "out of memory");
-}
-
 /* --- what to merge --- */
 
 static void read_stacks(struct flame *f, int64_t group)
@@ -45,7 +40,7 @@ static void read_stacks(struct flame *f, int64_t group)
     struct api_view *v = f->v;
     f->stacks = calloc(FLAME_STACKS, sizeof *f->stacks);
     if (!f->stacks) {
-        no_memory(f);
+        api_no_memory(f->v);
         return;
     }
     /* clang-format off */
@@ -70,7 +65,7 @@ static void read_stacks(struct flame *f, int64_t group)
     }
     api_done(v, rows);
     if (f->codes.failed)
-        no_memory(f);
+        api_no_memory(f->v);
 }
 
 /* --- labels --- */
@@ -104,13 +99,13 @@ static const uint32_t *labels_of(struct flame *f, struct api_place *place, uint3
     if (!f->label_count)
         f->label_count = 1; /* 0 says that a place has none yet */
     if (!array_reserve(&f->labels, &f->label_capacity, f->label_count + count, sizeof *f->labels)) {
-        no_memory(f);
+        api_no_memory(f->v);
         return NULL;
     }
     place->label = (uint32_t)f->label_count;
     for (uint32_t i = 0; i < count; i++)
         if (!(f->labels[f->label_count++] = label_of(f, place, i)))
-            no_memory(f);
+            api_no_memory(f->v);
     return &f->labels[place->label];
 }
 
@@ -130,7 +125,7 @@ static void merge_stack(struct flame *f, const struct weighed *stack)
             path[size++] = labels[i - 1];
     }
     if (!f->v->error && !flame_add(f->tree, path, size, (uint64_t)stack->weight))
-        no_memory(f);
+        api_no_memory(f->v);
 }
 
 /* --- the answer --- */
@@ -150,7 +145,7 @@ static void write_answer(struct flame *f, int64_t blocked)
     api_text(out, "unit", "nanoseconds");
     out_text(out, ",\"root\":");
     if (!flame_write(f->tree, out, &truncated))
-        no_memory(f);
+        api_no_memory(f->v);
     truncated |= f->of > (int64_t)f->stack_count;
     api_bool(out, "truncated", truncated);
     api_open(out, "coverage", '{');
@@ -165,7 +160,7 @@ static void make_flame(struct api_view *v, int64_t group, int64_t blocked)
 {
     struct flame f = {.v = v, .frames = api_frames_new(v), .tree = flame_tree_new()};
     if (!f.tree)
-        no_memory(&f);
+        api_no_memory(f.v);
     if (!v->error)
         read_stacks(&f, group);
     if (!v->error)

@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "collector/brought_names.h"
+#include "collector/symbol_store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,11 +22,6 @@ struct api_frames {
     size_t slot_count, capacity; /* a power of two */
 };
 
-static void no_memory(struct api_frames *f)
-{
-    api_fail(f->v, FW_ERR_MEMORY, "out of memory");
-}
-
 struct api_frames *api_frames_new(struct api_view *v)
 {
     struct api_frames *f = calloc(1, sizeof *f);
@@ -37,7 +33,7 @@ struct api_frames *api_frames_new(struct api_view *v)
     if (f && f->slots)
         return f;
     free(f);
-    api_fail(v, FW_ERR_MEMORY, "out of memory");
+    api_no_memory(v);
     return NULL;
 }
 
@@ -60,10 +56,23 @@ const char *api_frames_keep(struct api_frames *f, const char *text)
     size_t size = strlen(text) + 1;
     char *copy = arena_take(&f->arena, size);
     if (!copy) {
-        no_memory(f);
+        api_no_memory(f->v);
         return "";
     }
     return memcpy(copy, text, size);
+}
+
+const char *api_frames_sources(struct api_view *v, struct span id, struct arena *arena)
+{
+    if (!(v->r->access.scopes & ACCESS_SYMBOLS_READ) || !id.size ||
+        !api_number(v, "SELECT COUNT(*) FROM symbol_file WHERE debug_id = $1 AND kind = 4",
+                    DB_VALUES(db_bytes(id.data, id.size))))
+        return "";
+    size_t size = 2 * id.size + 1;
+    char *hex = arena_take(arena, size);
+    if (hex)
+        symbol_id_hex(id.data, id.size, hex, size);
+    return hex ? hex : "";
 }
 
 static void read_image(struct api_frames *f, struct api_image *image)
@@ -81,6 +90,7 @@ static void read_image(struct api_frames *f, struct api_image *image)
         if (size)
             memcpy(copy, id.data, size);
         api_done(v, rows);
+        image->sources = api_frames_sources(v, (struct span){copy, size}, &f->arena);
         api_pause(v); /* the symbol store reads the database itself */
         if (size)
             image->map = symbols_take(v->r->collector->symbols, copy, size, *arch ? arch : NULL);
@@ -103,10 +113,10 @@ static const struct api_image *image_of(struct api_frames *f, int64_t row)
         }
     struct api_image *image = arena_take(&f->arena, sizeof *image);
     if (!image || !array_room(&f->images, &f->image_capacity, f->image_count, sizeof image)) {
-        no_memory(f);
+        api_no_memory(f->v);
         return NULL;
     }
-    *image = (struct api_image){.row = row, .name = ""};
+    *image = (struct api_image){.row = row, .name = "", .sources = ""};
     f->images[f->image_count++] = image;
     read_image(f, image);
     return image;
@@ -169,7 +179,7 @@ static void name_place(struct api_frames *f, struct api_place *place, const stru
     };
     struct symbols_found found[2] = {{.names = NULL}};
     if (symbols_stack(inner ? asked : asked + 1, inner ? 2 : 1, &f->arena, found) != FW_OK)
-        no_memory(f);
+        api_no_memory(f->v);
     place->found = found[inner ? 1 : 0];
 }
 
@@ -191,7 +201,7 @@ static struct api_place *place_of(struct api_frames *f, const struct stack_frame
         return slot->place;
     struct api_place *place = arena_take(&f->arena, sizeof *place);
     if (!place || (f->slot_count * 2 >= f->capacity && !grow(f))) {
-        no_memory(f);
+        api_no_memory(f->v);
         return NULL;
     }
     *place = (struct api_place){.frame = *frame, .image = image_of(f, frame->image)};
@@ -246,9 +256,12 @@ void api_frame_members(struct report_bytes *out, const struct api_frame *frame)
     api_bool(out, "tail_call", frame->tail_call);
     api_bool(out, "app", frame->app);
     api_text(out, "status", frame->status);
+    if (frame->sources && *frame->sources && frame->file && frame->line)
+        api_text(out, "sources", frame->sources);
 }
 
-void api_frame_write(struct report_bytes *out, const struct api_place *place, uint32_t index)
+/* One FRAME: name `index` of a place's, or the place without a name when it has none. */
+static void write_frame(struct report_bytes *out, const struct api_place *place, uint32_t index)
 {
     const struct report_name *name = place->found.count ? &place->found.names[index] : NULL;
     const struct api_image *image = place->image;
@@ -265,6 +278,7 @@ void api_frame_write(struct report_bytes *out, const struct api_place *place, ui
         .status = name && name->function ? "named"
                   : image && !image->map ? "no_map"
                                          : "unknown",
+        .sources = image ? image->sources : NULL,
     };
     api_open(out, NULL, '{');
     api_frame_members(out, &frame);
@@ -279,7 +293,7 @@ void api_stack_write(struct api_frames *f, const char *key, struct span code)
     for (size_t i = 0; i < count; i++) {
         uint32_t names = places[i]->found.count;
         for (uint32_t name = 0; name < (names ? names : 1); name++)
-            api_frame_write(&f->v->out, places[i], name);
+            write_frame(&f->v->out, places[i], name);
     }
     api_shut(&f->v->out, ']');
 }
@@ -298,7 +312,7 @@ void api_stack_of(struct api_frames *f, const char *key, int64_t stack)
         if (copy)
             code = (struct span){copy, found.size};
         else
-            no_memory(f);
+            api_no_memory(f->v);
     }
     api_done(v, rows);
     api_stack_write(f, key, code);

@@ -13,6 +13,7 @@ struct api_image { /* a row of `image` */
     int64_t row;
     const char *name;          /* file name; "" unknown */
     bool own;                  /* the app's */
+    const char *sources;       /* its debug_id when it has sources that may be read; "" */
     struct symbols_image *map; /* NULL: none */
 };
 
@@ -39,8 +40,6 @@ const char *api_frames_keep(struct api_frames *frames, const char *text);
 /* "0x1f40" */
 void api_frame_offset(char text[24], uint64_t offset);
 
-/* One FRAME: name `index` of a place's, or the place without a name when it has none. */
-void api_frame_write(struct report_bytes *out, const struct api_place *place, uint32_t index);
 /* The array `key` of FRAMEs of a whole stack. */
 void api_stack_write(struct api_frames *frames, const char *key, struct span code);
 /* The same of the stack with this row; an empty array when it is gone. */
@@ -51,8 +50,11 @@ struct api_frame { /* what a FRAME says, wherever it comes from */
     uint32_t line;
     uint64_t offset;
     bool exact, inlined, tail_call, app;
-    const char *status; /* "named", "no_map", "unknown", "gap" */
+    const char *status;  /* "named", "no_map", "unknown", "gap" */
+    const char *sources; /* NULL or "": none; else the image of which `file` may be asked for */
 };
+/* The digits of this debug_id when sources of it may be read by who asks, else "". */
+const char *api_frames_sources(struct api_view *v, struct span id, struct arena *arena);
 void api_frame_members(struct report_bytes *out, const struct api_frame *frame);
 
 #endif

@@ -185,7 +185,7 @@ static void read_trends(struct api_view *v, struct trends *t)
 {
     t->blocked = calloc(t->count ? t->count * (size_t)v->filter.days : 1, sizeof *t->blocked);
     if (!t->blocked) {
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(v);
         return;
     }
     if (v->filter.os || v->filter.device) {
@@ -327,18 +327,4 @@ bool api_group_members(struct api_view *v, int64_t group)
     }
     free(t.blocked);
     return found;
-}
-
-void api_group_reply(struct http_request *r, int64_t project, int64_t group)
-{
-    struct api_view v;
-    if (!api_begin_in(&v, r, project))
-        return;
-    api_open(&v.out, NULL, '{');
-    bool found = api_group_members(&v, group);
-    api_shut(&v.out, '}');
-    if (!found && !v.error)
-        api_refuse(&v, 404, "no group %lld", (long long)group);
-    else
-        api_end(&v);
 }

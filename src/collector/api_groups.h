@@ -39,7 +39,4 @@ bool api_group_members(struct api_view *v, int64_t group);
 /* Appends the array `key`: name, reports, blocked time of each row, which is ended. */
 void api_shares(struct api_view *v, const char *key, struct db_rows *rows);
 
-/* Replies with a GROUP: for handlers that have changed it. */
-void api_group_reply(struct http_request *r, int64_t project, int64_t group);
-
 #endif

@@ -86,8 +86,7 @@ void api_hex(struct report_bytes *out, const char *key, struct span bytes)
 {
     key_of(out, key);
     out_text(out, "\"");
-    for (size_t i = 0; i < bytes.size; i++)
-        out_format(out, "%02x", bytes.data[i]);
+    out_hex(out, bytes.data, bytes.size);
     out_text(out, "\"");
 }
 
@@ -137,6 +136,11 @@ void api_fail(struct api_view *v, fw_error error, const char *message)
 {
     if (!v->error)
         v->error = failure_say(&v->why, error, 0, "%s", message);
+}
+
+void api_no_memory(struct api_view *v)
+{
+    api_fail(v, FW_ERR_MEMORY, "out of memory");
 }
 
 struct db_rows *api_query(struct api_view *v, const char *sql, const struct db_value *values,
@@ -205,7 +209,7 @@ void api_end_status(struct api_view *v, int status, const char *type)
 {
     api_pause(v);
     if (!v->error && v->out.failed)
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(v);
     if (v->error) {
         report_bytes_free(&v->out);
         http_reply_failure(v->r, &v->why);

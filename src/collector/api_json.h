@@ -101,6 +101,7 @@ void api_done(struct api_view *v, struct db_rows *rows);
 int64_t api_number(struct api_view *v, const char *sql, const struct db_value *values,
                    size_t count);
 void api_fail(struct api_view *v, fw_error error, const char *message);
+void api_no_memory(struct api_view *v);
 
 /* Whether the project has that version, "2.1" or "2.1 (7)". False: 400 was replied, with those it
  * has. */

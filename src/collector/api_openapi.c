@@ -1,13 +1,9 @@
 /* docs/openapi.yaml, as it was when this server was built. */
+#include "collector/embed.h"
 #include "collector/http.h"
 
-/* FW_OPENAPI: the file's path. The zero byte behind it ends it as a text. */
-__asm__(".section .rodata\n"
-        "api_openapi_text:\n"
-        ".incbin \"" FW_OPENAPI "\"\n"
-        ".byte 0\n"
-        ".previous\n");
-extern const char api_openapi_text[];
+/* FW_OPENAPI: the file's path. */
+EMBED_TEXT(api_openapi_text, FW_OPENAPI);
 
 static void get_openapi(struct http_request *r)
 {

@@ -17,9 +17,10 @@ struct view {
     struct api_view *v;
     const struct report *report;
     struct symbols_report *names;
-    bool *own;        /* by image: the app's */
-    uint32_t *number; /* by thread: its place in "threads" or "stacks" */
-    size_t frames;    /* written so far */
+    bool *own;            /* by image: the app's */
+    const char **sources; /* by image: api_frames_sources() */
+    uint32_t *number;     /* by thread: its place in "threads" or "stacks" */
+    size_t frames;        /* written so far */
     bool truncated;
 };
 
@@ -35,6 +36,9 @@ static void read_own(struct view *w)
         w->own[i] = main || (image->id_size &&
                              api_number(v, "SELECT MAX(own) FROM image WHERE id_key = $1",
                                         DB_VALUES(db_bytes(image->id, image->id_size))) > 0);
+        if (symbols_report_has(w->names, (uint32_t)i))
+            w->sources[i] =
+                api_frames_sources(v, (struct span){image->id, image->id_size}, &v->r->arena);
     }
 }
 
@@ -86,6 +90,7 @@ static void write_name(struct view *w, const struct report_frame *frame,
         .status = named                                                  ? "named"
                   : image && !symbols_report_has(w->names, frame->image) ? "no_map"
                                                                          : "unknown",
+        .sources = image ? w->sources[frame->image] : NULL,
     };
     api_open(&w->v->out, NULL, '{');
     api_frame_members(&w->v->out, &answer);
@@ -162,7 +167,7 @@ static void write_tree(struct view *w, const struct report_thread *thread)
     uint32_t path[1024];
     size_t count;
     if (!heaviest_path(w->report, thread, path, 1024, &count)) {
-        api_fail(w->v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(w->v);
         return;
     }
     for (size_t i = 0; i < count && w->frames < FRAMES; i++) /* innermost first */
@@ -276,7 +281,7 @@ static void write_threads(struct view *w)
     }
     api_shut(&w->v->out, ']');
     if (!seen)
-        api_fail(w->v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(w->v);
     free(seen);
 }
 
@@ -438,9 +443,10 @@ static void write_body(struct api_view *v, const struct api_body *body)
                      .report = r,
                      .names = body->names,
                      .own = calloc(r->image_count + 1, sizeof *w.own),
+                     .sources = calloc(r->image_count + 1, sizeof *w.sources),
                      .number = calloc(r->thread_count + 1, sizeof *w.number)};
-    if (!w.own || !w.number) {
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+    if (!w.own || !w.sources || !w.number) {
+        api_no_memory(v);
     } else {
         for (uint32_t i = 0, stacks = 0, threads = 0; i < r->thread_count; i++)
             w.number[i] = r->threads[i].stack     ? stacks++
@@ -456,6 +462,7 @@ static void write_body(struct api_view *v, const struct api_body *body)
         api_bool(&v->out, "truncated", w.truncated);
     }
     free(w.own);
+    free(w.sources);
     free(w.number);
 }
 

@@ -1,5 +1,6 @@
 #include "collector/api_reports.h"
 
+#include "base/hex.h"
 #include "report/fwr.h"
 #include "report/words.h"
 
@@ -124,17 +125,12 @@ void api_reports(struct api_view *v, const struct api_report_query *query)
 
 /* --- one --- */
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The ids that begin with these digits. False: it is no beginning of an id. */
 static bool read_id(const char *text, uint8_t from[16], uint8_t to[16])
 {
     size_t size = strlen(text);
     for (size_t i = 0; i < 32; i++) {
-        int low = i < size ? digit(text[i]) : 0, high = i < size ? low : 15;
+        int low = i < size ? hex_lower_digit(text[i]) : 0, high = i < size ? low : 15;
         if (low < 0)
             return false;
         from[i / 2] = (uint8_t)((i & 1) ? from[i / 2] | low : low << 4);
@@ -148,7 +144,7 @@ static const char *keep(struct api_view *v, const char *text)
     size_t size = text ? strlen(text) + 1 : 0;
     char *copy = text ? arena_take(&v->r->arena, size) : NULL;
     if (text && !copy)
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(v);
     return copy ? memcpy(copy, text, size) : NULL;
 }
 

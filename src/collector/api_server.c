@@ -63,12 +63,14 @@ static void get_server(struct http_request *r)
     const struct collector_options *o = r->collector->options;
     struct fw_failure why = {0};
     struct db_conn *conn = NULL;
-    int64_t waiting = 0;
+    int64_t waiting = 0, failed = 0;
     json_t *jobs = json_array();
     bool fine =
         !db_take(r->collector->db, DB_READ, &conn, &why) &&
         count_of(conn, "SELECT COUNT(*) FROM inbox WHERE state = 0 AND ($1 = 0 OR project = $1)",
                  DB_VALUES(db_int(r->access.project)), &waiting, &why) &&
+        count_of(conn, "SELECT COUNT(*) FROM inbox WHERE state = 1 AND ($1 = 0 OR project = $1)",
+                 DB_VALUES(db_int(r->access.project)), &failed, &why) &&
         jobs_json(conn, r->access.project, jobs, &why);
     db_give(r->collector->db, conn);
     if (!fine) {
@@ -79,12 +81,13 @@ static void get_server(struct http_request *r)
     bool s3 = o->store && strncmp(o->store, "s3:", 3) == 0;
     http_reply_json(
         r, 200,
-        json_pack("{s:s, s:s, s:s, s:{s:I, s:I, s:I, s:I}, s:I, s:o}", "version", FW_VERSION,
+        json_pack("{s:s, s:s, s:s, s:{s:I, s:I, s:I, s:I}, s:I, s:I, s:o}", "version", FW_VERSION,
                   "database", db_is_postgres(r->collector->db) ? "postgresql" : "sqlite", "store",
                   s3 ? "s3" : "files", "limits", "report_bytes", (json_int_t)INTAKE_REPORT_BYTES,
                   "import_bytes", (json_int_t)INTAKE_FOREIGN_BYTES, "upload_bytes",
                   (json_int_t)o->upload_bytes, "part_bytes", (json_int_t)UPLOAD_PART_BYTES,
-                  "waiting_reports", (json_int_t)waiting, "jobs", jobs));
+                  "waiting_reports", (json_int_t)waiting, "failed_reports", (json_int_t)failed,
+                  "jobs", jobs));
 }
 
 /* ---- /healthz ---- */

@@ -69,7 +69,7 @@ static void store_settings(struct api_view *v, const struct keep_settings *setti
     char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
     json_decref(json);
     if (!text) {
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(v);
         return;
     }
     v->error = db_run(v->conn, &v->why, "UPDATE project SET settings = $2 WHERE id = $1",
@@ -154,7 +154,7 @@ static void ask(struct api_view *v, const char *install)
     struct span text = {(const uint8_t *)install, strlen(install)};
     begin_writing(v);
     if (!v->error && install_hash(intake_salt(v->r->collector->intake), text, hash) != FW_OK)
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(v);
     if (!v->error)
         v->error = forget_ask(v->conn, v->project, hash, &job, &v->why);
     if (!v->error)

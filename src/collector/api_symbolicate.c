@@ -1,6 +1,6 @@
 /*
- * Names for what is sent, which is never stored: /symbolicate/v5 and /source/v1 of the Firefox
- * Profiler (report/v5.h), and POST /api/v1/symbolicate for any report or list of addresses.
+ * Names for what is sent, which is never stored: /symbolicate/v5 of the Firefox Profiler
+ * (report/v5.h), and POST /api/v1/symbolicate for any report or list of addresses.
  *
  * The limits of v5 are those of Mozilla's server: 10 jobs, ids of hexadecimal digits, file names of
  * the letters that its own file names have.
@@ -13,23 +13,15 @@
 #include "report/v5.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     V5_JOBS = 10,
     V5_BYTES = 4 << 20,
     REPORT_BYTES =
         8 << 20, /* four bytes may be a frame, which takes two hundred while it is named */
-    HEAVY_BYTES = 256 << 10,
+    LARGE_BYTES = 256 << 10,
     BY_NAME_MOST = 64 /* images of one report that are looked for by name */
 };
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* malloc'ed bytes to the reply. */
 static void reply_out(struct http_request *r, const char *type, struct report_bytes *out)
@@ -74,7 +66,7 @@ static enum v5_found v5_find_image(void *names, const struct report *request, ui
 
 /* `Debug: true`: how long it took and what there was, before the brace that ends the answer. */
 static void add_debug(struct report_bytes *out, const struct report *request,
-                      const struct symbols_report *names, double began)
+                      const struct symbols_report *names, uint64_t began)
 {
     size_t asked = 0, found = 0;
     for (uint32_t i = 0; i < request->image_count; i++) {
@@ -89,7 +81,8 @@ static void add_debug(struct report_bytes *out, const struct report *request,
     out_format(out,
                ",\"debug\":{\"time\":%.6f,\"modules\":{\"count\":%zu,\"found\":%zu},"
                "\"stacks\":{\"count\":%zu},\"frames\":{\"count\":%zu}}}",
-               seconds_now() - began, asked, found, request->thread_count, request->frame_count);
+               (double)(clock_us() - began) * 1e-6, asked, found, request->thread_count,
+               request->frame_count);
 }
 
 static void answer_v5(struct http_request *r, const struct report *request)
@@ -97,7 +90,7 @@ static void answer_v5(struct http_request *r, const struct report *request)
     struct fw_failure why = {0};
     struct symbols_report *names;
     struct report_bytes out = {0};
-    double began = seconds_now();
+    uint64_t began = clock_us();
     if (symbols_report_open(r->collector->symbols, request, &names, &why) != FW_OK) {
         http_reply_failure(r, &why);
         return;
@@ -124,21 +117,6 @@ static void do_v5(struct http_request *r)
     else
         answer_v5(r, request);
     report_free(request);
-}
-
-/* Only sources that were uploaded could be shown, and there are none: debug files name sources,
- * they do not hold them. */
-static void post_source(struct http_request *r)
-{
-    json_t *request = http_json(r);
-    if (!request)
-        return;
-    const char *file = json_string_value(json_object_get(request, "file"));
-    if (!file)
-        http_reply_error(r, 400, "no \"file\" is named");
-    else
-        http_reply_error(r, 404, "no sources are stored here");
-    json_decref(request);
 }
 
 /* ---- any report ---- */
@@ -207,8 +185,7 @@ static void out_missing(struct report_bytes *out, const struct report *report,
         if (symbols_report_has(names, i) || !symbols_report_unnamed(names, i))
             continue;
         out_format(out, "%s{\"debug_id\":\"", any ? "," : "");
-        for (uint32_t k = 0; k < image->id_size; k++)
-            out_format(out, "%02x", image->id[k]);
+        out_hex(out, image->id, image->id_size);
         out_text(out, "\",\"name\":");
         out_json(out, image->name);
         out_text(out, "}");
@@ -270,8 +247,8 @@ static void do_symbolicate(struct http_request *r)
 static void in_turn(struct http_request *r, void (*handle)(struct http_request *r))
 {
     struct symbols *symbols = r->collector->symbols;
-    bool heavy = r->body.size > HEAVY_BYTES;
-    if (heavy && !symbols_heavy_begin(symbols)) {
+    bool large = r->body.size > LARGE_BYTES;
+    if (large && !symbols_alone_begin(symbols)) {
         http_set_header(r, "Retry-After", "5");
         http_reply_error(r, 503,
                          "another large request is being worked on; try again in some "
@@ -279,8 +256,8 @@ static void in_turn(struct http_request *r, void (*handle)(struct http_request *
         return;
     }
     handle(r);
-    if (heavy)
-        symbols_heavy_end(symbols);
+    if (large)
+        symbols_alone_end(symbols);
 }
 
 static void post_v5(struct http_request *r)
@@ -296,7 +273,6 @@ static void post_symbolicate(struct http_request *r)
 static const struct http_route routes[] = {
     {"POST", "/symbolicate/v5", ACCESS_SYMBOLS_READ, HTTP_CROSS | HTTP_GZIP, V5_BYTES, post_v5,
      NULL, NULL},
-    {"POST", "/source/v1", ACCESS_SYMBOLS_READ, HTTP_CROSS, 65536, post_source, NULL, NULL},
     {"POST", "/api/v1/symbolicate", ACCESS_READ, HTTP_GZIP, REPORT_BYTES, post_symbolicate, NULL,
      NULL},
 };

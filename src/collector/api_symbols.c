@@ -13,7 +13,7 @@
 
 enum { HAVE_MAX = 1000, ID_BYTES = 64, MISSING_DAYS = 30 };
 
-static const char *const kinds[] = {"", "executable", "debuginfo", "map"};
+static const char *const kinds[] = {"", "executable", "debuginfo", "map", "sources"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Bytes of hexadecimal digits of either case, dashes left out; 0 when there is something else. */
@@ -50,7 +50,7 @@ static bool has_file(struct api_view *v, const json_t *wanted, bool *good)
         return false;
     return api_number(v,
                       "SELECT COUNT(*) FROM symbol_file WHERE debug_id = $1 AND ($2 = '' OR arch = "
-                      "$2) AND ($3 = 0 OR kind = $3) AND state < 2",
+                      "$2) AND (kind = $3 OR ($3 = 0 AND kind < 4)) AND state < 2",
                       DB_VALUES(db_bytes(id, size), db_text(arch ? arch : ""), db_int(number))) > 0;
 }
 
@@ -88,7 +88,7 @@ static void have(struct http_request *r)
     else
         api_refuse(&v, 400,
                    "ids[%zu]: \"debug_id\" must be hexadecimal digits, \"kind\" one of "
-                   "executable, debuginfo, map",
+                   "executable, debuginfo, map, sources",
                    i - 1);
 }
 
@@ -271,8 +271,9 @@ static void files(struct http_request *r)
 
 /* ---- going ---- */
 
+/* *left: sources that are of no use without it, 0: none. */
 static fw_error remove_row(struct http_request *r, int64_t id, struct symbol_file *file,
-                           struct fw_failure *why)
+                           int64_t *left, struct fw_failure *why)
 {
     struct db_conn *conn;
     char hex[2 * ID_BYTES + 1];
@@ -285,6 +286,8 @@ static fw_error remove_row(struct http_request *r, int64_t id, struct symbol_fil
     symbol_id_hex(file->id, file->id_size, hex, sizeof hex);
     if (error == FW_OK)
         audit(conn, &r->access, "symbols.remove", hex, file->name);
+    if (error == FW_OK)
+        error = symbol_store_orphan(conn, file->id, file->id_size, left, why);
     if (error == FW_OK)
         error = db_commit(conn, why);
     db_give(r->collector->db, conn);
@@ -302,16 +305,18 @@ static void take_away(struct http_request *r)
         http_reply_error(r, 404, "no file of that number");
         return;
     }
-    if (remove_row(r, id, &file, &why) != FW_OK) {
-        http_reply_failure(r, &why);
-        return;
+    for (int64_t row = id, left = 0; row; row = left) {
+        if (remove_row(r, row, &file, &left, &why) != FW_OK) {
+            http_reply_failure(r, &why);
+            return;
+        }
+        symbols_changed(r->collector->symbols, file.id, file.id_size);
+        if (file.blob[0])
+            blobs_remove(r->collector->blobs, file.blob, NULL);
+        if (file.map_blob[0])
+            blobs_remove(r->collector->blobs, file.map_blob, NULL);
     }
-    symbols_changed(r->collector->symbols, file.id, file.id_size);
     jobs_wake(r->collector->jobs);
-    if (file.blob[0])
-        blobs_remove(r->collector->blobs, file.blob, NULL);
-    if (file.map_blob[0])
-        blobs_remove(r->collector->blobs, file.map_blob, NULL);
     http_reply_text(r, 204, "text/plain", "");
 }
 

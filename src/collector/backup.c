@@ -2,6 +2,7 @@
 #include "collector/backup.h"
 #include "base/array.h"
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/blobs.h"
 #include "collector/db.h"
 #include "collector/files.h"
@@ -22,7 +23,8 @@ enum { PIECE = 1 << 20, PATHS = 4096 };
 
 /* ---- what belongs into it ---- */
 
-fw_error backup_can(const struct collector_options *options, struct fw_failure *why)
+/* Whether these options are of SQLite and files. */
+static fw_error can_be_copied(const struct collector_options *options, struct fw_failure *why)
 {
     if (options->database && strncmp(options->database, "sqlite:", 7) != 0)
         return failure_say(why, FW_ERR_UNSUPPORTED, 0,
@@ -74,7 +76,7 @@ static fw_error add_named(struct db_conn *conn, const char *sql, struct backup_k
     while (room && db_next(rows))
         room = add_key(keys, db_get_text(rows, 0));
     e = db_end(rows, why);
-    return e || room ? e : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return e || room ? e : failure_memory(why);
 }
 
 fw_error backup_named(struct db *db, struct backup_keys *keys, struct fw_failure *why)
@@ -131,7 +133,7 @@ static fw_error put_head(struct backup *b, const char *path, uint64_t size, stru
 {
     struct archive_entry *entry = archive_entry_new();
     if (!entry)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     archive_entry_set_pathname(entry, path);
     archive_entry_set_size(entry, (la_int64_t)size);
     archive_entry_set_filetype(entry, AE_IFREG);
@@ -160,7 +162,7 @@ static fw_error copy_bytes(struct backup *b, int fd, uint64_t size, EVP_MD_CTX *
         if (n == 0)
             return failure_say(why, FW_ERR_TRUNCATED, 0, "%.120s has become shorter", path);
         if (EVP_DigestUpdate(sha256, b->piece, (size_t)n) != 1)
-            return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+            return failure_memory(why);
         fw_error e = put_bytes(b, b->piece, (size_t)n, why);
         if (e)
             return e;
@@ -169,19 +171,18 @@ static fw_error copy_bytes(struct backup *b, int fd, uint64_t size, EVP_MD_CTX *
     return FW_OK;
 }
 
-static fw_error list_file(struct backup *b, const char *path, uint64_t size, EVP_MD_CTX *sha256,
+fw_error backup_list_file(json_t *files, const char *path, uint64_t size, EVP_MD_CTX *sha256,
                           struct fw_failure *why)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned digest_size = 0;
     char hex[BACKUP_HEX] = "";
     bool fine = EVP_DigestFinal_ex(sha256, digest, &digest_size) == 1;
-    for (unsigned i = 0; fine && i < digest_size && i < 32; i++)
-        snprintf(hex + (size_t)2 * i, 3, "%02x", digest[i]);
-    fine = fine && json_array_append_new(b->files,
-                                         json_pack("[s, I, s]", path, (json_int_t)size, hex)) == 0;
-    b->bytes += size;
-    return fine ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    if (fine && digest_size <= (sizeof hex - 1) / 2)
+        hex_text(hex, digest, digest_size);
+    fine = fine &&
+           json_array_append_new(files, json_pack("[s, I, s]", path, (json_int_t)size, hex)) == 0;
+    return fine ? FW_OK : failure_memory(why);
 }
 
 /* The descriptor is taken over. */
@@ -189,14 +190,14 @@ static fw_error put_file(struct backup *b, const char *path, int fd, struct fw_f
 {
     struct stat info;
     EVP_MD_CTX *sha256 = EVP_MD_CTX_new();
-    fw_error e = sha256 && EVP_DigestInit_ex(sha256, EVP_sha256(), NULL) == 1
-                     ? FW_OK
-                     : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    fw_error e =
+        sha256 && EVP_DigestInit_ex(sha256, EVP_sha256(), NULL) == 1 ? FW_OK : failure_memory(why);
     if (!e && fstat(fd, &info) != 0)
         e = files_say(why, errno, "cannot look at %.120s", path);
     e = e ? e : put_head(b, path, (uint64_t)info.st_size, why);
     e = e ? e : copy_bytes(b, fd, (uint64_t)info.st_size, sha256, path, why);
-    e = e ? e : list_file(b, path, (uint64_t)info.st_size, sha256, why);
+    e = e ? e : backup_list_file(b->files, path, (uint64_t)info.st_size, sha256, why);
+    b->bytes += (uint64_t)info.st_size;
     EVP_MD_CTX_free(sha256);
     close(fd);
     return e;
@@ -231,7 +232,7 @@ static fw_error put_manifest(struct backup *b, struct fw_failure *why)
     char *text = manifest ? json_dumps(manifest, JSON_COMPACT) : NULL;
     json_decref(manifest);
     if (!text)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     fw_error e = put_head(b, BACKUP_MANIFEST, strlen(text), why);
     e = e ? e : put_bytes(b, text, strlen(text), why);
     free(text);
@@ -245,7 +246,7 @@ static fw_error write_tar(struct backup *b, const struct backup_keys *keys, stru
     if (fd < 0)
         return files_say(why, errno, "cannot make %.120s", b->partial);
     b->tar = archive_write_new();
-    fw_error e = b->tar ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    fw_error e = b->tar ? FW_OK : failure_memory(why);
     if (!e && (archive_write_set_format_pax_restricted(b->tar) != ARCHIVE_OK ||
                archive_write_open_fd(b->tar, fd) != ARCHIVE_OK))
         e = say_tar(b, why);
@@ -320,7 +321,7 @@ static fw_error make(struct backup *b, struct fw_failure *why)
 {
     struct backup_keys keys = {0};
     int held = -1;
-    fw_error e = backup_can(b->options, why);
+    fw_error e = can_be_copied(b->options, why);
     e = e ? e : find_database(b, why);
     e = e ? e : open_store(b, why);
     e = e ? e : blobs_hold(b->blobs, &held, why);

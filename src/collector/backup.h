@@ -17,6 +17,9 @@
 
 #include "collector/collector.h"
 
+#include <jansson.h>
+#include <openssl/evp.h>
+
 /* The process's exit status; what failed is said on standard error. */
 int backup_make(const struct collector_options *options, const char *file);
 /* Into the data folder, which must be empty or not there. */
@@ -37,8 +40,9 @@ struct backup_keys { /* of blobs, sorted, each once */
 struct db;
 /* Every blob that the database names. */
 fw_error backup_named(struct db *db, struct backup_keys *keys, struct fw_failure *why);
+/* Adds a file to the manifest's list; `sha256` is of all its bytes, and ended by this. */
+fw_error backup_list_file(json_t *files, const char *path, uint64_t size, EVP_MD_CTX *sha256,
+                          struct fw_failure *why);
 void backup_keys_free(struct backup_keys *keys);
-/* Whether these options are of SQLite and files. */
-fw_error backup_can(const struct collector_options *options, struct fw_failure *why);
 
 #endif

@@ -90,10 +90,8 @@ fw_error blobs_remove(struct blobs *blobs, const char *key, struct fw_failure *w
     return error ? error : blobs->driver->remove(blobs, key, why);
 }
 
-fw_error blobs_list(struct blobs *blobs, const char *prefix,
-                    bool (*each)(void *context, const char *key, uint64_t size,
-                                 uint64_t changed_ms),
-                    void *context, struct fw_failure *why)
+fw_error blobs_list(struct blobs *blobs, const char *prefix, blobs_each each, void *context,
+                    struct fw_failure *why)
 {
     fw_error error = check(prefix, false, why);
     return error ? error : blobs->driver->list(blobs, prefix, each, context, why);

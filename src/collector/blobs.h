@@ -44,14 +44,15 @@ fw_error blobs_file(struct blobs *blobs, const char *key, int *fd, struct fw_fai
 fw_error blobs_size(struct blobs *blobs, const char *key, uint64_t *size, struct fw_failure *why);
 /* Of a key that is not there: FW_OK. */
 fw_error blobs_remove(struct blobs *blobs, const char *key, struct fw_failure *why);
+/* Is given one blob, with its bytes and when it changed (wall clock); false: no more. */
+typedef bool (*blobs_each)(void *context, const char *key, uint64_t size, uint64_t changed_ms);
 /* All keys that begin with `prefix`, in any order; stops when `each` returns false. */
-fw_error blobs_list(struct blobs *blobs, const char *prefix,
-                    bool (*each)(void *context, const char *key, uint64_t size,
-                                 uint64_t changed_ms),
-                    void *context, struct fw_failure *why);
+fw_error blobs_list(struct blobs *blobs, const char *prefix, blobs_each each, void *context,
+                    struct fw_failure *why);
 /* Free bytes for further blobs; UINT64_MAX when that cannot be known. */
 uint64_t blobs_free(struct blobs *blobs);
-/* Removes what processes that were killed had begun to write, an hour ago or before. */
+/* Removes what processes that were killed had begun to write: an hour ago or before (files), or a
+ * day (S3, where other servers may be writing still). */
 void blobs_tidy(struct blobs *blobs);
 /* Which share of the disk that holds them is in use, 0 to 1; 0 when that cannot be known. */
 double blobs_used(struct blobs *blobs);

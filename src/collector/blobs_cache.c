@@ -1,6 +1,7 @@
 #include "collector/blobs_cache.h"
 
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/files.h"
 
 #include <dirent.h>
@@ -37,8 +38,7 @@ static bool name_of(const char *key, char name[NAME_SIZE])
     unsigned size = 0;
     if (!EVP_Digest(key, strlen(key), digest, &size, EVP_sha256(), NULL) || size != 32)
         return false;
-    for (unsigned i = 0; i < size; i++)
-        snprintf(name + 2 * i, 3, "%02x", digest[i]);
+    hex_text(name, digest, size);
     return true;
 }
 
@@ -126,7 +126,7 @@ fw_error blobs_cache_open(const char *folder, uint64_t bytes, struct blobs_cache
         made->folder = strdup(folder);
     if (!made || !made->folder) {
         free(made);
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     }
     made->bytes = bytes;
     pthread_mutex_init(&made->mutex, NULL);

@@ -18,10 +18,8 @@ struct blobs_driver {
     fw_error (*file)(struct blobs *blobs, const char *key, int *fd, struct fw_failure *why);
     fw_error (*size)(struct blobs *blobs, const char *key, uint64_t *size, struct fw_failure *why);
     fw_error (*remove)(struct blobs *blobs, const char *key, struct fw_failure *why);
-    fw_error (*list)(struct blobs *blobs, const char *prefix,
-                     bool (*each)(void *context, const char *key, uint64_t size,
-                                  uint64_t changed_ms),
-                     void *context, struct fw_failure *why);
+    fw_error (*list)(struct blobs *blobs, const char *prefix, blobs_each each, void *context,
+                     struct fw_failure *why);
     uint64_t (*free)(struct blobs *blobs);
     void (*tidy)(struct blobs *blobs); /* NULL: nothing is left */
     double (*used)(struct blobs *blobs);

@@ -85,7 +85,7 @@ fw_error blobs_files_open(const char *folder, struct blobs **blobs, struct fw_fa
         f->folder = strdup(folder);
     if (!f || !f->folder) {
         free(f);
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     }
     f->base.driver = &driver;
     struct timespec now;
@@ -161,7 +161,7 @@ static fw_error copy(int from, int to, const char *key, struct fw_failure *why)
     enum { PIECE = 1 << 20 };
     uint8_t *piece = malloc(PIECE);
     if (!piece)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     fw_error error = FW_OK;
     ssize_t n = 1;
     while (!error && n != 0) {
@@ -303,10 +303,8 @@ static fw_error get(struct blobs *blobs, const char *key, uint64_t offset, uint6
 }
 
 /* Walks the folder that the prefix ends in. */
-static fw_error list(struct blobs *blobs, const char *prefix,
-                     bool (*each)(void *context, const char *key, uint64_t size,
-                                  uint64_t changed_ms),
-                     void *context, struct fw_failure *why)
+static fw_error list(struct blobs *blobs, const char *prefix, blobs_each each, void *context,
+                     struct fw_failure *why)
 {
     struct files *f = mine(blobs);
     char path[PATH_MAX];

@@ -4,14 +4,16 @@
  * What an object store gives by itself: an object appears whole or not at all and is durable when
  * PUT, or CompleteMultipartUpload, was answered. Objects are addressed by path
  * (ENDPOINT/BUCKET/PREFIX/KEY), which every such server understands. What a process that was killed
- * has sent of a large file is not seen by anybody; a rule of the bucket
- * (AbortIncompleteMultipartUpload) removes it.
+ * has sent of a large file is not seen by anybody; s3_tidy removes it.
  */
 #include "base/failure.h"
 #include "collector/blobs_cache.h"
 #include "collector/blobs_driver.h"
+#include "collector/collector.h"
 #include "collector/files.h"
+#include "collector/log.h"
 #include "collector/s3_request.h"
+#include "collector/s3_tidy.h"
 #include "collector/s3_xml.h"
 
 #include <errno.h>
@@ -25,6 +27,7 @@
 
 enum { PARTS_MOST = 9000 /* of one object; 10,000 are allowed */ };
 static const uint64_t whole_most = 64 * MEGABYTE, part_least = 16 * MEGABYTE;
+static const uint64_t DAY_MS = 86400000;
 static const uint64_t answer_most = 8 * MEGABYTE; /* of XML */
 
 struct s3_blobs {
@@ -80,7 +83,7 @@ fw_error blobs_s3_open(const char *url, const char *cache, uint64_t cache_bytes,
 {
     struct s3_blobs *b = calloc(1, sizeof *b);
     if (!b)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     b->base.driver = &driver;
     fw_error error = s3_open(url, &b->s3, why);
     if (!error)
@@ -159,7 +162,7 @@ static fw_error complete(struct s3_blobs *b, struct parts *parts, const char *qu
     size_t size = 0;
     FILE *list = open_memstream(&text, &size);
     if (!list)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     fputs("<CompleteMultipartUpload>", list);
     for (size_t i = 0; i < parts->count; i++)
         fprintf(list, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag></Part>", i + 1,
@@ -167,7 +170,7 @@ static fw_error complete(struct s3_blobs *b, struct parts *parts, const char *qu
     fputs("</CompleteMultipartUpload>", list);
     if (fclose(list) != 0) {
         free(text);
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     }
     struct s3_request request = request_for("POST", parts->key);
     request.query = query;
@@ -230,7 +233,7 @@ static fw_error put_parts(struct s3_blobs *b, struct parts *parts, struct fw_fai
     parts->count = (size_t)((parts->size + parts->part_size - 1) / parts->part_size);
     parts->etags = calloc(parts->count, sizeof *parts->etags);
     if (!parts->etags)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     fw_error error = start_parts(b, parts, why);
     if (!error) {
         for (size_t i = 0; !error && i < parts->count; i++)
@@ -301,7 +304,7 @@ static fw_error get(struct blobs *blobs, const char *key, uint64_t offset, uint6
     if (!error && !answer.data)
         answer.data = malloc(1);
     if (!error && !answer.data)
-        error = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        error = failure_memory(why);
     if (error) {
         s3_answer_free(&answer);
         return error;
@@ -325,9 +328,7 @@ static fw_error file(struct blobs *blobs, const char *key, int *fd, struct fw_fa
 
 /* One page: asks for it, and hands its objects on. */
 static fw_error list_page(struct s3_blobs *b, const char *wanted, struct s3_page *page, bool *more,
-                          bool (*each)(void *context, const char *key, uint64_t size,
-                                       uint64_t changed_ms),
-                          void *context, struct fw_failure *why)
+                          blobs_each each, void *context, struct fw_failure *why)
 {
     char query[8192] = "";
     if ((page->token[0] && !s3_query_add(query, sizeof query, "continuation-token", page->token)) ||
@@ -356,10 +357,8 @@ static fw_error list_page(struct s3_blobs *b, const char *wanted, struct s3_page
     return error;
 }
 
-static fw_error list(struct blobs *blobs, const char *prefix,
-                     bool (*each)(void *context, const char *key, uint64_t size,
-                                  uint64_t changed_ms),
-                     void *context, struct fw_failure *why)
+static fw_error list(struct blobs *blobs, const char *prefix, blobs_each each, void *context,
+                     struct fw_failure *why)
 {
     struct s3_blobs *b = mine(blobs);
     char wanted[BLOBS_KEY_MAX + 320];
@@ -369,6 +368,14 @@ static fw_error list(struct blobs *blobs, const char *prefix,
     for (bool more = true; more && !error;)
         error = list_page(b, wanted, &page, &more, each, context, why);
     return error;
+}
+
+/* A day: what another server still sends is not to be touched. */
+static void tidy(struct blobs *blobs)
+{
+    size_t aborted = s3_tidy(mine(blobs)->s3, collector_now_ms() - DAY_MS);
+    if (aborted)
+        log_line("S3: %zu uploads that servers had left half sent were removed", aborted);
 }
 
 static uint64_t free_bytes(struct blobs *blobs)
@@ -400,6 +407,7 @@ static const struct blobs_driver driver = {
     .remove = remove_it,
     .list = list,
     .free = free_bytes,
+    .tidy = tidy,
     .used = used,
     .hold = hold,
 };

@@ -4,16 +4,35 @@
 
 enum { NAMES = 16 };
 
-fw_error brought_names_add(struct db_conn *conn, int64_t project, const struct stack_frame *frame,
-                           uint32_t number, const struct report_name *name, struct fw_failure *why)
+fw_error brought_names_seen(struct db_conn *conn, int64_t project, const struct stack_frame *frame,
+                            int64_t seen_ms, bool *known, struct fw_failure *why)
 {
-    return db_run(conn, why,
-                  "INSERT INTO brought_name (project, image, frame_offset, flags, number, function,"
-                  " file, line, name_flags) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-                  " ON CONFLICT (project, image, frame_offset, flags, number) DO NOTHING",
+    uint64_t rows = 0;
+    fw_error e =
+        db_change(conn, why, &rows,
+                  "UPDATE brought_name SET last_ms = GREATEST(last_ms, $5) WHERE"
+                  " project = $1 AND image = $2 AND frame_offset = $3 AND flags = $4",
                   DB_VALUES(db_int(project), db_int(frame->image), db_int((int64_t)frame->offset),
-                            db_int(stack_flags(frame)), db_int(number), db_text(name->function),
-                            db_text(name->file), db_int(name->line), db_int(name->flags)));
+                            db_int(stack_flags(frame)), db_int(seen_ms)));
+    *known = rows > 0;
+    return e;
+}
+
+fw_error brought_names_add(struct db_conn *conn, int64_t project, const struct stack_frame *frame,
+                           uint32_t number, const struct report_name *name, int64_t seen_ms,
+                           bool *made, struct fw_failure *why)
+{
+    uint64_t rows = 0;
+    fw_error e = db_change(
+        conn, why, &rows,
+        "INSERT INTO brought_name (project, image, frame_offset, flags, number, function,"
+        " file, line, name_flags, last_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
+        " $10) ON CONFLICT (project, image, frame_offset, flags, number) DO NOTHING",
+        DB_VALUES(db_int(project), db_int(frame->image), db_int((int64_t)frame->offset),
+                  db_int(stack_flags(frame)), db_int(number), db_text(name->function),
+                  db_text(name->file), db_int(name->line), db_int(name->flags), db_int(seen_ms)));
+    *made = rows > 0;
+    return e;
 }
 
 static const char *copied(struct arena *arena, const char *text, bool *memory)
@@ -48,7 +67,7 @@ fw_error brought_names_find(struct db_conn *conn, int64_t project, const struct 
                                  .flags = (uint8_t)db_get_int(rows, 3)};
     e = db_end(rows, why);
     if (!e && !memory)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     found->names = names;
     found->count = e ? 0 : count;
     return e;

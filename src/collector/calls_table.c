@@ -60,7 +60,7 @@ static const char *keep(struct api_view *v, struct calls_table *t, const char *t
     size_t size = text ? strlen(text) + 1 : 0;
     char *copy = text ? arena_take(&t->arena, size) : NULL;
     if (text && !copy)
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(v);
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
@@ -73,7 +73,7 @@ static void read_versions(struct api_view *v, struct calls_table *t)
                                      DB_VALUES(db_int(v->project), db_int(CALLS_VERSIONS)));
     while (api_next(v, rows)) {
         if (!array_room(&t->versions, &capacity, t->version_count, sizeof *t->versions)) {
-            api_fail(v, FW_ERR_MEMORY, "out of memory");
+            api_no_memory(v);
             break;
         }
         t->versions[t->version_count++] =
@@ -131,7 +131,7 @@ static void read_raws(struct api_view *v, struct calls_table *t, struct raws *ra
             break;
         }
         if (!array_room(&raws->items, &raws->capacity, raws->count, sizeof *raws->items)) {
-            api_fail(v, FW_ERR_MEMORY, "out of memory");
+            api_no_memory(v);
             break;
         }
         raws->items[raws->count++] =
@@ -161,7 +161,7 @@ static const char *api_name(struct api_view *v, struct calls_table *t, struct na
     api_done(v, rows);
     if (!array_room(&names->texts, &names->capacity, names->count, sizeof *names->texts) ||
         !array_room(&names->ids, &names->id_capacity, names->count, sizeof *names->ids)) {
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(v);
         return "";
     }
     names->ids[names->count] = id;
@@ -201,7 +201,7 @@ static void name_cells(struct api_view *v, struct calls_table *t, const struct r
                       is_version(&t->versions[cell.version], v->filter.version);
         name_caller(t, &raw->frame, &cell);
         if (!array_room(&cells->items, &cells->capacity, cells->count, sizeof cell))
-            api_fail(v, FW_ERR_MEMORY, "out of memory");
+            api_no_memory(v);
         else
             cells->items[cells->count++] = cell;
     }
@@ -269,7 +269,7 @@ static bool make_row(struct api_view *v, struct calls_table *t, const struct cel
                               .first_ms = INT64_MAX,
                               .by = by};
     if (!by) {
-        api_fail(v, FW_ERR_MEMORY, "out of memory");
+        api_no_memory(v);
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -301,7 +301,7 @@ static void make_rows(struct api_view *v, struct calls_table *t, struct cells *c
         if (!make_row(v, t, &cells->items[i], next - i, &row))
             continue;
         if (!array_room(&t->rows, &capacity, t->row_count, sizeof row))
-            api_fail(v, FW_ERR_MEMORY, "out of memory");
+            api_no_memory(v);
         else
             t->rows[t->row_count++] = row;
     }

@@ -4,7 +4,7 @@
  *
  * A caller is the function in which the call stands (an inlined one too), or the image alone where
  * no name is known; so it is the same one in all builds. At most CALLS_ROWS rows, the ones with the
- * most calls.
+ * most calls. A table belongs to the thread of its request.
  */
 #ifndef COLLECTOR_CALLS_TABLE_H
 #define COLLECTOR_CALLS_TABLE_H

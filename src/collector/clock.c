@@ -1,7 +1,5 @@
-/* The wall clock, as all times in the database count. */
-#include "collector/collector.h"
-
-#include <time.h>
+/* The wall clock (clock.h). */
+#include "collector/clock.h"
 
 uint64_t collector_now_ms(void)
 {

@@ -9,12 +9,13 @@
  * memory is a cache of it, so any number of processes may serve one database and one blob store,
  * and any of them may be killed at any instruction.
  *
- * Threads: those of the HTTP server run handlers; one commits what comes in (intake_commit);
+ * Threads: those of the HTTP server run handlers; one commits what comes in (intake.c);
  * workers process and run jobs. A struct of this folder that several threads share says so.
  */
 #ifndef COLLECTOR_COLLECTOR_H
 #define COLLECTOR_COLLECTOR_H
 
+#include "collector/clock.h"
 #include "framewalk/error.h"
 
 #include <stdbool.h>
@@ -42,8 +43,8 @@ struct collector_options { /* as the command line gave them; docs and defaults: 
     const char *base_url;  /* as browsers reach it; NULL: made from listen and port */
     const char *tls_certificate, *tls_key; /* PEM files; NULL: plain HTTP */
     unsigned workers; /* that process reports and run jobs; 0: one per processor */
-    uint64_t convert_memory, convert_seconds,
-        convert_output;      /* limits of the child that converts */
+    /* Limits of the child that converts: bytes of memory, processor seconds, bytes written. */
+    uint64_t convert_memory, convert_seconds, convert_output;
     uint64_t upload_bytes;   /* of one debug file or archive */
     uint64_t unpacked_bytes; /* of all that one archive holds */
     uint64_t disk_reserve;   /* free bytes below which nothing more is taken: 507 */
@@ -68,8 +69,5 @@ struct collector { /* everything that lives as long as the process; each member 
     struct access_store *access;
     struct http_server *http;
 };
-
-/* Wall clock, milliseconds since 1970. */
-uint64_t collector_now_ms(void);
 
 #endif

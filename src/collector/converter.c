@@ -6,7 +6,8 @@
  *
  * Standard input is the upload, open for reading at its start; descriptor 3 a folder of this run
  * alone. Files of use are unpacked to "f1", "f2"... there ("f0" stands for the upload itself when
- * it is no archive), maps are written to "m1", "m2"... Standard output gets JSON lines:
+ * it is no archive), maps are written to "m1", "m2"... Of a source bundle "f1" becomes the stored
+ * sources. Standard output gets JSON lines:
  *
  *     {"begin": NAME}                         which file is in hand
  *     {"phase": ..., "done": n, "total": n}   how far it is
@@ -14,7 +15,10 @@
  *     {"end": {...}} or {"error": {"code": n, "message": ...}}
  */
 #include "base/failure.h"
+#include "base/hex.h"
+#include "collector/clock.h"
 #include "collector/lockdown.h"
+#include "collector/source_bundle.h"
 #include "collector/unpack.h"
 #include "object/codecs.h"
 #include "symbolicate/debug_file.h"
@@ -30,7 +34,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { INPUT = 0, OUTPUT = 1, FOLDER = 3, THREADS = 2, CHUNK = 1 << 16, MESSAGE_MS = 250 };
@@ -67,9 +70,7 @@ static void tell(json_t *line)
 static void progress(void *context, const char *phase, uint64_t done, uint64_t total)
 {
     struct run *run = context;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int64_t ms = clock_ms();
     if (ms - run->told_ms < MESSAGE_MS)
         return;
     run->told_ms = ms;
@@ -81,9 +82,8 @@ static void progress(void *context, const char *phase, uint64_t done, uint64_t t
 static void tell_slice(struct run *run, const struct debug_slice *slice, unsigned map,
                        uint64_t map_size, const char *message)
 {
-    char id[2 * sizeof slice->id + 1] = "";
-    for (size_t i = 0; i < slice->id_size; i++)
-        snprintf(id + 2 * i, 3, "%02x", slice->id[i]);
+    char id[2 * sizeof slice->id + 1];
+    hex_text(id, slice->id, slice->id_size);
     json_t *features = json_array();
     for (size_t i = 0; debug_file_feature_names[i]; i++)
         if (slice->features & 1u << i)
@@ -158,6 +158,8 @@ static fw_error convert_object(struct run *run, struct object *object, struct de
     if (report.inlined_calls)
         slice->features |= DEBUG_FILE_INLINES;
     if (slice->features & DEBUG_FILE_DEBUG_INFO && !report.functions && report.parts_missing)
+        slice->features |= DEBUG_FILE_SPLIT;
+    if (report.dwarf.count[DWARF_PROBLEM_SPLIT])
         slice->features |= DEBUG_FILE_SPLIT;
     error = save_map(run, (struct span){bytes, *map_size}, map, why);
     free(bytes);
@@ -312,21 +314,56 @@ static bool end_file(void *context, uint64_t size)
     return true;
 }
 
+static int tell_error(const struct fw_failure *why)
+{
+    tell(json_pack("{s:{s:i, s:s}}", "error", "code", (int)why->code, "message", why->message));
+    return 1;
+}
+
 static int take_archive(struct run *run)
 {
     struct unpack_sum sum;
     struct fw_failure why = {0};
     const struct unpack_source source = {read_input, run};
-    const struct unpack_sink sink = {begin_file, write_file, end_file, run};
+    const struct unpack_sink sink = {begin_file, write_file, end_file, run, false};
     fw_error error = unpack(&source, run->unpacked, &sink, &sum, &why);
     if (error != FW_OK && run->failure.code != FW_OK)
         why = run->failure;
-    if (error != FW_OK) {
-        tell(json_pack("{s:{s:i, s:s}}", "error", "code", (int)why.code, "message", why.message));
-        return 1;
-    }
+    if (error != FW_OK)
+        return tell_error(&why);
     tell(json_pack("{s:{s:I, s:I, s:I}}", "end", "entries", (json_int_t)sum.entries, "files",
                    (json_int_t)sum.files, "archives", (json_int_t)sum.archives));
+    return 0;
+}
+
+/* ---- sources ---- */
+
+static void tell_bundle(struct run *run, const struct source_bundle *bundle)
+{
+    char id[2 * sizeof bundle->id + 1] = "", files[32];
+    for (size_t i = 0; i < bundle->id_size; i++)
+        snprintf(id + 2 * i, 3, "%02x", bundle->id[i]);
+    snprintf(files, sizeof files, "%u files", (unsigned)bundle->files);
+    tell(json_pack("{s:{s:s, s:i, s:I, s:i, s:s, s:s, s:[s], s:i, s:s, s:b}}", "slice", "name",
+                   bundle->name[0] ? bundle->name : run->name, "file", (int)run->number, "size",
+                   (json_int_t)bundle->size, "kind", DEBUG_FILE_SOURCES, "arch", bundle->arch, "id",
+                   id, "features", files, "map", 0, "message", "", "keep", true));
+    tell(json_pack("{s:{s:i, s:i, s:i}}", "end", "entries", (int)bundle->files, "files", 1,
+                   "archives", 0));
+}
+
+static int take_bundle(struct run *run)
+{
+    struct fw_failure why = {0};
+    struct source_bundle bundle;
+    const struct unpack_source source = {read_input, run};
+    const struct source_bundle_output output = {write_file, run};
+    if (!begin_file(run, run->name))
+        return tell_error(&run->failure);
+    fw_error error = source_bundle_read(&source, run->unpacked, &output, &bundle, &why);
+    if (error != FW_OK)
+        return tell_error(run->failure.code != FW_OK ? &run->failure : &why);
+    tell_bundle(run, &bundle);
     return 0;
 }
 
@@ -334,6 +371,8 @@ static int take_upload(struct run *run)
 {
     uint8_t start[DEBUG_FILE_START];
     ssize_t got = pread(INPUT, start, sizeof start, 0);
+    if (got > 0 && source_bundle_is((struct span){start, (size_t)got}))
+        return take_bundle(run);
     if (got > 0 && debug_file_form((struct span){start, (size_t)got}) == DEBUG_FILE_NONE)
         return take_archive(run);
     run->fd = INPUT;

@@ -10,11 +10,11 @@
 
 #include "base/failure.h"
 #include "base/utf8.h"
+#include "collector/clock.h"
 #include "collector/db_driver.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct db_waiter { /* on the stack of the thread that waits */
     pthread_cond_t served;
@@ -47,20 +47,14 @@ static fw_error pool_wait(struct db_pool *pool, bool first, struct db_conn **con
                           struct fw_failure *why)
 {
     struct db_waiter me = {.conn = NULL};
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&me.served, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_cond_init(&me.served);
     struct db_waiter **place = first ? &pool->waiters : pool->last_one;
     me.next = *place;
     *place = &me;
     if (!me.next)
         pool->last_one = &me.next;
 
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += DB_TAKE_MS / 1000;
+    struct timespec until = clock_after(DB_TAKE_MS);
     int waited = 0;
     while (!me.done && waited != ETIMEDOUT)
         waited = pthread_cond_timedwait(&me.served, &pool->mutex, &until);
@@ -200,7 +194,7 @@ static fw_error open_pools(const char *url, struct db **db, struct fw_failure *w
         made->where = strdup(where);
     if (!made || !made->where) {
         free(made);
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     }
     made->driver = driver;
     pool_init(&made->pools[DB_READ], driver->readers);
@@ -447,11 +441,6 @@ int64_t db_get_int(const struct db_rows *rows, int column)
     return rows->conn->db->driver->get_int(rows->conn, column);
 }
 
-double db_get_real(const struct db_rows *rows, int column)
-{
-    return rows->conn->db->driver->get_real(rows->conn, column);
-}
-
 const char *db_get_text(const struct db_rows *rows, int column)
 {
     return (const char *)rows->conn->db->driver->get_bytes(rows->conn, column, true).data;
@@ -460,4 +449,17 @@ const char *db_get_text(const struct db_rows *rows, int column)
 struct span db_get_bytes(const struct db_rows *rows, int column)
 {
     return rows->conn->db->driver->get_bytes(rows->conn, column, false);
+}
+
+fw_error db_query_int(struct db_conn *conn, int64_t *value, struct fw_failure *why, const char *sql,
+                      const struct db_value *values, size_t count)
+{
+    struct db_rows *rows;
+    *value = 0;
+    fw_error error = db_query(conn, &rows, why, sql, values, count);
+    if (error)
+        return error;
+    if (db_next(rows))
+        *value = db_get_int(rows, 0);
+    return db_end(rows, why);
 }

@@ -77,20 +77,15 @@ fw_error db_pass_gate(struct db_conn *conn, enum db_gate how, struct fw_failure 
 fw_error db_commit(struct db_conn *conn, struct fw_failure *why);
 void db_rollback(struct db_conn *conn);
 
-enum db_type { DB_NULL, DB_INT, DB_REAL, DB_TEXT, DB_BYTES };
+enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BYTES };
 struct db_value {
     enum db_type type;
     int64_t integer;
-    double real;
     struct span bytes; /* text or bytes: borrowed until the call returns */
 };
 static inline struct db_value db_int(int64_t value)
 {
     return (struct db_value){.type = DB_INT, .integer = value};
-}
-static inline struct db_value db_real(double value)
-{
-    return (struct db_value){.type = DB_REAL, .real = value};
 }
 static inline struct db_value db_text(const char *text) /* NULL: NULL */
 {
@@ -129,10 +124,13 @@ bool db_next(struct db_rows *rows);
 /* NULL is fine: FW_OK. */
 fw_error db_end(struct db_rows *rows, struct fw_failure *why);
 bool db_is_null(const struct db_rows *rows, int column);
-int64_t db_get_int(const struct db_rows *rows, int column); /* NULL: 0 */
-double db_get_real(const struct db_rows *rows, int column);
+int64_t db_get_int(const struct db_rows *rows, int column);       /* NULL: 0 */
 const char *db_get_text(const struct db_rows *rows, int column);  /* until db_next; NULL: NULL */
 struct span db_get_bytes(const struct db_rows *rows, int column); /* until db_next */
+
+/* The first value of a statement's first row, a whole number; 0: NULL, or there is no row. */
+fw_error db_query_int(struct db_conn *conn, int64_t *value, struct fw_failure *why, const char *sql,
+                      const struct db_value *values, size_t count);
 
 /* Overwrites what was deleted until now, in the database's files and its journal. SQLite alone:
  * PostgreSQL has its own times for that (docs/operations.md). FW_ERR_TIMEOUT: somebody still reads

@@ -1,4 +1,4 @@
-#include "collector/db_postgres.h"
+#include "collector/db_binary.h"
 
 enum {
     BOOL = 16,
@@ -66,20 +66,6 @@ static bool read_numeric(struct span bytes, struct numeric *n)
     return !r.failed && (sign == 0 || n->negative); /* else infinite, or no number */
 }
 
-static double numeric_real(struct span bytes)
-{
-    struct numeric n;
-    if (!read_numeric(bytes, &n))
-        return 0;
-    double value = 0, unit = 1;
-    for (unsigned i = 0; i < n.count; i++)
-        value = value * 10000 + reader_u16(&n.digits);
-    for (int power = n.weight - n.count + 1; power != 0; power += power < 0 ? 1 : -1)
-        unit *= 10000;
-    value = n.weight - n.count + 1 < 0 ? value / unit : value * unit;
-    return n.negative ? -value : value;
-}
-
 /* What is behind the point is cut off. */
 static int64_t numeric_int(struct span bytes)
 {
@@ -114,16 +100,6 @@ int64_t db_binary_int(struct db_binary value)
         return number < 9223372036854775808.0 ? (int64_t)number : INT64_MAX;
     }
     default: return 0;
-    }
-}
-
-double db_binary_real(struct db_binary value)
-{
-    switch (value.type) {
-    case FLOAT4:
-    case FLOAT8: return real(value.bytes);
-    case NUMERIC: return numeric_real(value.bytes);
-    default: return (double)db_binary_int(value);
     }
 }
 

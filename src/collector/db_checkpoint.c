@@ -12,9 +12,9 @@
 #include "collector/db_checkpoint.h"
 
 #include "base/failure.h"
+#include "collector/clock.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     LONG = 8000,    /* pages in the WAL from which on there is a checkpoint: 32 MB */
@@ -84,11 +84,7 @@ static void *run(void *context)
         pthread_mutex_unlock(&c->mutex);
         checkpoint(c);
         pthread_mutex_lock(&c->mutex);
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += RETRY_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        struct timespec until = clock_after(RETRY_MS);
         while (!c->stopping && pthread_cond_timedwait(&c->changed, &c->mutex, &until) == 0)
             ;
     }
@@ -100,12 +96,8 @@ fw_error db_checkpoint_start(struct db *db, struct fw_failure *why)
 {
     struct db_checkpoints *c = calloc(1, sizeof *c);
     if (!c)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+        return failure_memory(why);
+    clock_cond_init(&c->changed);
     pthread_mutex_init(&c->mutex, NULL);
     c->db = db;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;

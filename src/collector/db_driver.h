@@ -62,7 +62,6 @@ struct db_driver {
     fw_error (*end)(struct db_conn *conn, struct fw_failure *why);
     bool (*is_null)(const struct db_conn *conn, int column);
     int64_t (*get_int)(const struct db_conn *conn, int column);
-    double (*get_real)(const struct db_conn *conn, int column);
     struct span (*get_bytes)(const struct db_conn *conn, int column, bool text);
     fw_error (*erase)(struct db *db, struct fw_failure *why); /* NULL: nothing to do */
     fw_error (*backup)(struct db *db, const char *path, struct fw_failure *why);

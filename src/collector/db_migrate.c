@@ -77,7 +77,7 @@ static fw_error run_all(struct db_conn *conn, const char *sql, struct fw_failure
         uint64_t rows;
         fw_error error = spelled(conn->db->driver, sql, size, &one)
                              ? db_change(conn, why, &rows, one.data ? one.data : "", DB_NONE)
-                             : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+                             : failure_memory(why);
         free(one.data);
         if (error)
             return error;

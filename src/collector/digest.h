@@ -81,7 +81,7 @@ struct digest {
     size_t call_count;
 };
 
-/* `salt`: install.h. FW_ERR_MEMORY. */
+/* All of *digest lives as long as `arena`. `salt`: install.h. FW_ERR_MEMORY. Thread-safe. */
 fw_error digest_report(const struct report *report, uint64_t received_ms, const char *salt,
                        struct arena *arena, struct digest *digest);
 

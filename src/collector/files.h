@@ -17,6 +17,7 @@ fw_error files_say(struct fw_failure *why, int os_error, const char *format, ...
 
 /* Makes the folders that lead to `path` (the last part is the file's), durably. */
 fw_error files_make_folders(const char *path, struct fw_failure *why);
+/* All of `bytes` to the descriptor; `path` is for the message alone. Errors as of files_error. */
 fw_error files_write(int fd, struct span bytes, const char *path, struct fw_failure *why);
 /* Makes what `from` holds durable and renames it; what `to` was before is gone. The folders of
  * `to` must be there. FW_ERR_UNSUPPORTED: they lie on different file systems. */

@@ -4,7 +4,7 @@
  * Pure. Bounded: at most FLAME_RAW nodes while stacks are added, FLAME_NODES in the answer,
  * FLAME_DEPTH deep. What does not fit stays in the value of the node it would stand below, and
  * `truncated` says so. Nodes below 0.05 % of the whole are folded into one "(other)" of their
- * parent.
+ * parent. A tree belongs to one thread.
  */
 #ifndef COLLECTOR_FLAME_TREE_H
 #define COLLECTOR_FLAME_TREE_H

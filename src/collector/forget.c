@@ -1,6 +1,7 @@
 /* The job "forget": forget.h. */
 #include "collector/forget.h"
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/access.h"
 #include "collector/group_sums.h"
 #include "collector/groups.h"
@@ -12,47 +13,34 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { BATCH = 200, NAP_MS = 100, ROUNDS = 300, SUBJECT = 24 + 2 * FORGET_HASH };
+enum {
+    BATCH = 200,
+    NAP_MS = 100,
+    ROUNDS = 300,
+    PACKS_AT_ONCE = 256,
+    SUBJECT = 24 + 2 * FORGET_HASH
+};
 
 /* ---- asking ---- */
 
 fw_error forget_ask(struct db_conn *conn, int64_t project, const uint8_t install[FORGET_HASH],
                     int64_t *job, struct fw_failure *why)
 {
-    struct db_rows *rows;
     char subject[SUBJECT];
     int size = snprintf(subject, sizeof subject, "%" PRId64 ":", project);
-    for (int i = 0; i < FORGET_HASH; i++)
-        size += snprintf(subject + size, sizeof subject - (size_t)size, "%02x", install[i]);
+    hex_text(subject + size, install, FORGET_HASH);
     *job = 0;
     fw_error e = jobs_add(conn, "forget", subject, "", why);
     /* One that was queued already means the reports of until now as well. */
-    e = e ? e
-          : db_query(conn, &rows, why,
-                     "UPDATE job SET payload = CAST((SELECT COALESCE(MAX(seq), 0) FROM inbox)"
-                     " AS TEXT) WHERE kind = 'forget' AND subject = $1 AND state = 0 RETURNING id",
-                     DB_VALUES(db_text(subject)));
-    if (e)
-        return e;
-    if (db_next(rows))
-        *job = db_get_int(rows, 0);
-    return db_end(rows, why);
+    return e ? e
+             : db_query_int(
+                   conn, job, why,
+                   "UPDATE job SET payload = CAST((SELECT COALESCE(MAX(seq), 0) FROM inbox)"
+                   " AS TEXT) WHERE kind = 'forget' AND subject = $1 AND state = 0 RETURNING id",
+                   DB_VALUES(db_text(subject)));
 }
 
 /* ---- small things ---- */
-
-static fw_error number(struct db_conn *conn, int64_t *value, const char *sql,
-                       const struct db_value *values, size_t count, struct fw_failure *why)
-{
-    struct db_rows *rows;
-    *value = 0;
-    fw_error e = db_query(conn, &rows, why, sql, values, count);
-    if (e)
-        return e;
-    if (db_next(rows))
-        *value = db_get_int(rows, 0);
-    return db_end(rows, why);
-}
 
 static fw_error number_now(struct forget *f, int64_t *value, const char *sql,
                            const struct db_value *values, size_t count, struct fw_failure *why)
@@ -61,7 +49,7 @@ static fw_error number_now(struct forget *f, int64_t *value, const char *sql,
     fw_error e = db_take(f->c->db, DB_READ, &conn, why);
     if (e)
         return e;
-    e = number(conn, value, sql, values, count, why);
+    e = db_query_int(conn, value, why, sql, values, count);
     db_give(f->c->db, conn);
     return e;
 }
@@ -333,6 +321,27 @@ static fw_error rewrite_packs(struct forget *f, struct fw_failure *why)
     }
 }
 
+/* Packs with bytes that no report names: forget_pack.c. */
+static fw_error rewrite_others(struct forget *f, struct fw_failure *why)
+{
+    int64_t most = 0;
+    fw_error e = number_now(f, &most, "SELECT MAX(id) FROM pack", DB_NONE, why);
+    for (int64_t at = 0; at < most && !e;) {
+        int64_t pack = 0;
+        e = go_on(f, why);
+        e = e ? e
+              : number_now(f, &pack,
+                           "SELECT id FROM pack WHERE id > $1 AND id <= $2 AND size <>"
+                           " (SELECT COALESCE(SUM(body_size), 0) FROM report"
+                           " WHERE report.pack = pack.id) ORDER BY id LIMIT 1",
+                           DB_VALUES(db_int(at), db_int(at + PACKS_AT_ONCE)), why);
+        at = pack ? pack : at + PACKS_AT_ONCE;
+        if (!e && pack)
+            e = forget_pack(f, pack, why);
+    }
+    return e;
+}
+
 static fw_error drop_reports(struct forget *f, struct fw_failure *why)
 {
     int64_t left = 1;
@@ -381,10 +390,12 @@ static fw_error drop_unreadable(struct forget *f, struct fw_failure *why)
     return e;
 }
 
-fw_error forget_all(struct forget *f, struct fw_failure *why)
+/* FW_ERR_TIMEOUT: again later, reports still wait for a worker, or bodies for their pack. */
+static fw_error forget_all(struct forget *f, struct fw_failure *why)
 {
     fw_error e = wait_for_workers(f, why);
     e = e ? e : drop_reports(f, why);
+    e = e ? e : rewrite_others(f, why);
     e = e ? e : drop_unreadable(f, why);
     e = e ? e : groups_settle_all(f->c, f->ours, f->context, why);
     return e ? e : db_erase(f->c->db, why);

@@ -29,10 +29,9 @@ struct forget {
     uint8_t install[FORGET_HASH];
     uint64_t reports, packs; /* removed, and written anew */
 };
-/* FW_ERR_TIMEOUT: again later, reports still wait for a worker, or bodies for their pack. */
-fw_error forget_all(struct forget *f, struct fw_failure *why);
 
-/* forget_pack.c: pack `row` without the bodies of the installation, which are let go. */
+/* forget_pack.c: pack `row` without the bodies of the installation, which are let go, and without
+ * bytes that no report names. */
 fw_error forget_pack(struct forget *f, int64_t row, struct fw_failure *why);
 
 #endif

@@ -10,7 +10,7 @@
  * what the loop came in by. Nothing that changes from build to build is in a key: no address, no
  * line, no image id. An app frame without a name counts by its image and a piece of its code.
  */
-#include "collector/grouping_internal.h"
+#include "collector/grouping_inner.h"
 #include "report/out.h"
 
 #include <ctype.h>

@@ -3,6 +3,7 @@
  * docs/grouping.md is the specification.
  *
  * Pure: no database, no clock. The same frames and rules give the same key on every machine.
+ * Thread-safe; rules may be shared, an arena belongs to one thread.
  */
 #ifndef COLLECTOR_GROUPING_H
 #define COLLECTOR_GROUPING_H
@@ -49,6 +50,7 @@ struct group_answer { /* in the arena */
         why; /* JSON: [{"frame": 0, "function": ..., "role": "leaf|app|wrapper|system|root|skipped",
                  "rule": "which rule said so", "in_key": true}, ...] and the key's parts */
 };
+/* `frames` innermost first. FW_ERR_MEMORY. */
 fw_error group_stack(const struct group_rules *rules, const struct group_frame *frames,
                      size_t count, struct arena *arena, struct group_answer *answer);
 

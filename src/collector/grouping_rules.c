@@ -8,7 +8,7 @@
  */
 #include "base/failure.h"
 #include "base/utf8.h"
-#include "collector/grouping_internal.h"
+#include "collector/grouping_inner.h"
 
 #include <stdlib.h>
 #include <string.h>

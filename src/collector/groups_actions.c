@@ -158,7 +158,7 @@ static fw_error read_stack(struct db_conn *conn, int64_t project, int64_t group,
     if (!e && !found)
         return failure_say(why, FW_ERR_NOT_FOUND, 0, "stack %lld is not in group %lld",
                            (long long)stack, (long long)group);
-    return e || copy ? e : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return e || copy ? e : failure_memory(why);
 }
 
 /* A group whose key no stack has, called as its first stack would be. */
@@ -167,11 +167,10 @@ static fw_error make_group(struct db_conn *conn, const struct stack_row *stack,
 {
     const struct group_answer *a = &key->answer;
     uint8_t random[16];
-    struct db_rows *rows;
     if (RAND_bytes(random, sizeof random) != 1)
         return failure_say(why, FW_ERR_SYSTEM, 0, "no random numbers");
-    fw_error e = db_query(
-        conn, &rows, why,
+    return db_query_int(
+        conn, made, why,
         "INSERT INTO hang_group (project, key, rules, section, title, leaf, image, file, line,"
         " search, why, sample_stack, first_ms, last_ms, pinned, moving)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, 1, 1) RETURNING id",
@@ -180,11 +179,6 @@ static fw_error make_group(struct db_conn *conn, const struct stack_row *stack,
                   db_text(a->leaf), db_text(a->image), db_text(a->file), db_int(a->line),
                   db_text(a->search), db_text(a->why), db_int(stack->id),
                   db_int((int64_t)collector_now_ms())));
-    if (e)
-        return e;
-    if (db_next(rows))
-        *made = db_get_int(rows, 0);
-    return db_end(rows, why);
 }
 
 static fw_error make_for(struct stack_grouper *grouper, struct db_conn *conn, int64_t project,

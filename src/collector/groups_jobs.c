@@ -10,7 +10,7 @@
  * leads to the group that it is in does not move.
  */
 #include "base/failure.h"
-#include "collector/grouping_internal.h"
+#include "collector/grouping_inner.h"
 #include "collector/groups.h"
 #include "collector/job_kinds.h"
 #include "collector/symbols.h"
@@ -38,20 +38,18 @@ static fw_error count_stacks(struct collector *c, const struct groups_rekey *r, 
                              struct fw_failure *why)
 {
     struct db_conn *conn;
-    struct db_rows *rows;
+    int64_t found;
     fw_error e = db_take(c->db, DB_READ, &conn, why);
     if (e)
         return e;
-    e = r->image ? db_query(conn, &rows, why, "SELECT COUNT(*) FROM stack_image WHERE image = $1",
-                            DB_VALUES(db_int(r->image)))
-                 : db_query(conn, &rows, why,
-                            "SELECT COUNT(*) FROM stack WHERE project = $1"
-                            " AND group_id IS NOT NULL",
-                            DB_VALUES(db_int(r->project)));
-    if (!e) {
-        *count = db_next(rows) ? (uint64_t)db_get_int(rows, 0) : 0;
-        e = db_end(rows, why);
-    }
+    e = r->image
+            ? db_query_int(conn, &found, why, "SELECT COUNT(*) FROM stack_image WHERE image = $1",
+                           DB_VALUES(db_int(r->image)))
+            : db_query_int(conn, &found, why,
+                           "SELECT COUNT(*) FROM stack WHERE project = $1"
+                           " AND group_id IS NOT NULL",
+                           DB_VALUES(db_int(r->project)));
+    *count = (uint64_t)found;
     db_give(c->db, conn);
     return e;
 }
@@ -79,7 +77,7 @@ static fw_error rekey(struct collector *c, const struct job *job, struct groups_
     if (e)
         return e;
     if (stack_grouper_new(c, &grouper) != FW_OK)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     e = run_batches(&p, grouper, r, why);
     stack_grouper_free(grouper);
     return e ? e : groups_settle_all(c, still_ours, &p, why);

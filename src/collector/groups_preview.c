@@ -33,11 +33,6 @@ struct preview {
     struct fw_failure *why;
 };
 
-static fw_error no_memory(struct fw_failure *why)
-{
-    return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
-}
-
 static fw_error rank(struct preview *p, struct db_conn *conn)
 {
     struct db_rows *rows;
@@ -61,20 +56,18 @@ static fw_error rank(struct preview *p, struct db_conn *conn)
                                                 .pinned = db_get_int(rows, 3) != 0};
     }
     e = db_end(rows, p->why);
-    return e || memory ? e : no_memory(p->why);
+    return e || memory ? e : failure_memory(p->why);
 }
 
 static fw_error count_stacks(struct preview *p, struct db_conn *conn)
 {
-    struct db_rows *rows;
-    fw_error e = db_query(conn, &rows, p->why,
-                          "SELECT COUNT(*) FROM stack WHERE project = $1 AND group_id IS NOT NULL",
-                          DB_VALUES(db_int(p->project)));
-    if (e)
-        return e;
-    if (db_next(rows))
-        p->out->stacks_of = (uint64_t)db_get_int(rows, 0);
-    return db_end(rows, p->why);
+    int64_t count;
+    fw_error e =
+        db_query_int(conn, &count, p->why,
+                     "SELECT COUNT(*) FROM stack WHERE project = $1 AND group_id IS NOT NULL",
+                     DB_VALUES(db_int(p->project)));
+    p->out->stacks_of = (uint64_t)count;
+    return e;
 }
 
 /* --- Keys ---------------------------------------------------------------------------------------
@@ -100,7 +93,7 @@ static fw_error read_row(struct preview *p, struct db_conn *conn, int64_t stack,
         row->frames = (struct span){copy, memory ? frames.size : 0};
     }
     e = db_end(rows, p->why);
-    return e || memory ? e : no_memory(p->why);
+    return e || memory ? e : failure_memory(p->why);
 }
 
 /* The group that has the key, by way of merges; without one the key stands for a new group. */
@@ -300,7 +293,7 @@ fw_error groups_preview(struct collector *c, int64_t project, const struct group
 {
     struct preview p = {.c = c, .project = project, .rules = rules, .out = out, .why = why};
     if (stack_grouper_new(c, &p.grouper) != FW_OK)
-        return no_memory(why);
+        return failure_memory(why);
     fw_error e = examine(&p);
     stack_grouper_free(p.grouper);
     free(p.seen);

@@ -121,9 +121,7 @@ static void *run(struct probe *probe, void (*ask)(struct health *), enum health_
         pthread_mutex_lock(&h->lock);
         probe->since_ms = 0;
         unsigned ms = h->ill[of] ? EVERY_MS : well_ms;
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += ms / 1000;
+        struct timespec until = clock_after(ms);
         while (!h->ending && pthread_cond_timedwait(&h->end, &h->lock, &until) == 0)
             ;
     }
@@ -182,12 +180,8 @@ fw_error health_start(struct collector *c, struct fw_failure *why)
 {
     struct health *h = calloc(1, sizeof *h);
     if (!h)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&h->end, &attributes);
-    pthread_condattr_destroy(&attributes);
+        return failure_memory(why);
+    clock_cond_init(&h->end);
     pthread_mutex_init(&h->lock, NULL);
     h->c = c;
     h->database.health = h->store.health = h;
@@ -201,10 +195,8 @@ fw_error health_start(struct collector *c, struct fw_failure *why)
 
 static void join(const struct probe *probe)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += LEAVE_SECONDS;
-    if (probe->runs && pthread_timedjoin_np(probe->thread, NULL, &until) != 0) {
+    struct timespec until = clock_after(LEAVE_SECONDS * 1000);
+    if (probe->runs && pthread_clockjoin_np(probe->thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
         log_line("health: leaving without an answer of the database or the store");
         _exit(1); /* all that was acknowledged is stored */
     }

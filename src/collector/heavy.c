@@ -1,10 +1,10 @@
 /* heavy.h */
 #include "collector/heavy.h"
+#include "collector/clock.h"
 
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct heavy {
     pthread_mutex_t lock; /* of all below */
@@ -16,13 +16,9 @@ struct heavy {
 struct heavy *heavy_create(void)
 {
     struct heavy *heavy = calloc(1, sizeof *heavy);
-    pthread_condattr_t attributes;
     if (!heavy)
         return NULL;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&heavy->ended, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_cond_init(&heavy->ended);
     pthread_mutex_init(&heavy->lock, NULL);
     return heavy;
 }
@@ -45,9 +41,7 @@ bool heavy_begin(struct heavy *heavy, size_t bytes)
 {
     if (!heavy || bytes < HEAVY_FROM)
         return true;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += HEAVY_WAIT_MS / 1000;
+    struct timespec until = clock_after(HEAVY_WAIT_MS);
     pthread_mutex_lock(&heavy->lock);
     if (heavy->waiting < HEAVY_WAITING) {
         heavy->waiting++;

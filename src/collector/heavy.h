@@ -11,7 +11,7 @@
 
 enum {
     HEAVY_FROM = 256 << 10, /* smaller ones are not counted */
-    HEAVY_BYTES = 20 << 20, /* at a time; a larger one is read alone */
+    HEAVY_BYTES = 10 << 20, /* at a time; a larger one is read alone */
     HEAVY_WAITING = 4,      /* more requests than these do not wait */
     HEAVY_WAIT_MS = 10000,
 };

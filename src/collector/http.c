@@ -2,6 +2,7 @@
  * http.h on libmicrohttpd: its threads, and the way of a request through its callbacks
  * (http_inner.h). Why libmicrohttpd: docs/dependencies.md.
  */
+#include "collector/clock.h"
 #include "collector/http_inner.h"
 
 #include "base/array.h"
@@ -43,7 +44,7 @@ static void *request_began(void *context, const char *raw, struct MHD_Connection
     p->server = server;
     p->connection = connection;
     p->client = info->socket_context;
-    p->began_us = http_clock_us();
+    p->began_us = clock_us();
     p->request.collector = server->collector;
     p->request.inner = p;
     p->target_wrong = http_target_parse(raw, &p->request.arena, &p->target, &p->target_too_long);
@@ -101,7 +102,7 @@ static uint64_t announced(const struct http_private *p)
 /* Until when more must have come. False: that was before now. */
 static bool wait_for_body(struct http_private *p)
 {
-    uint64_t spent = (http_clock_us() / 1000 - p->body_began_ms) / 1000;
+    uint64_t spent = ((uint64_t)clock_ms() - p->body_began_ms) / 1000;
     uint64_t due = HTTP_BODY_SECONDS + p->received / HTTP_SLOWEST;
     if (due <= spent)
         return false;
@@ -114,7 +115,7 @@ static bool wait_for_body(struct http_private *p)
  * connection then. */
 static enum MHD_Result end_head(struct http_private *p)
 {
-    p->body_began_ms = http_clock_us() / 1000;
+    p->body_began_ms = (uint64_t)clock_ms();
     http_client_deadline(p->client, HTTP_BODY_SECONDS);
     bool now = p->close || announced(p) > HTTP_DRAIN_MAX || http_header(&p->request, "Expect");
     return p->replied && now ? send_reply(p) : MHD_YES;
@@ -140,7 +141,7 @@ static enum MHD_Result take_head(struct http_private *p, const char *method, con
 static enum MHD_Result stream_data(struct http_private *p, const char *data, size_t *size)
 {
     if (p->piece_size) { /* the pool was given this; its time is not the client's */
-        p->body_began_ms += http_clock_us() / 1000 - p->piece_began_ms;
+        p->body_began_ms += (uint64_t)clock_ms() - p->piece_began_ms;
         p->pieces += p->piece_size;
         p->piece_size = 0;
     }
@@ -159,7 +160,7 @@ static enum MHD_Result stream_data(struct http_private *p, const char *data, siz
         return MHD_NO;
     p->piece_size = *size - p->pieces;
     memcpy(p->piece, data + p->pieces, p->piece_size);
-    p->piece_began_ms = http_clock_us() / 1000;
+    p->piece_began_ms = (uint64_t)clock_ms();
     return http_pool_take(p, HTTP_TASK_PIECE);
 }
 
@@ -214,7 +215,7 @@ static void log_of_library(void *context, const char *format, va_list arguments)
     char text[LOG_LINE / 2];
     /* Most of it is about heads that are none, which anybody may send. */
     if (rate_limits_take(server->collector->limits, "log of libmicrohttpd", LINES_A_MINUTE,
-                         LINES_A_MINUTE, 1, http_clock_us()))
+                         LINES_A_MINUTE, 1, clock_us()))
         return;
     vsnprintf(text, sizeof text, format, arguments);
     text[strcspn(text, "\n")] = '\0';
@@ -318,7 +319,7 @@ fw_error http_start(struct collector *collector, const struct http_routes *table
     struct http_server *server = calloc(1, sizeof *server);
     *out = NULL;
     if (!server)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     server->collector = collector;
     server->tables = tables;
     server->table_count = count;
@@ -326,7 +327,7 @@ fw_error http_start(struct collector *collector, const struct http_routes *table
         if (http_network_parse(collector->options->proxies[i], &server->proxies[i]))
             server->proxy_count++;
     pthread_mutex_init(&server->clients_lock, NULL);
-    pthread_cond_init(&server->sweep, NULL);
+    clock_cond_init(&server->sweep);
     more_descriptors();
     fw_error error = http_pool_start(server, &server->pool, why);
     if (!error)

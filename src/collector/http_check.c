@@ -2,6 +2,7 @@
  * What is checked before a handler runs, in this order: the target (400, 414), the path (404), the
  * method (405), who asks (401, 403, 429), the body's coding (415) and size (413), room (507).
  */
+#include "collector/clock.h"
 #include "collector/http_inner.h"
 #include "collector/http_session.h"
 #include "collector/metrics.h"
@@ -134,7 +135,7 @@ static bool limit(struct http_private *p, const char *name, unsigned a_minute, u
     if (!a_minute)
         return true;
     unsigned wait = rate_limits_take(p->server->collector->limits, name, a_minute,
-                                     a_minute / 6 < 50 ? 50 : a_minute / 6, cost, http_clock_us());
+                                     a_minute / 6 < 50 ? 50 : a_minute / 6, cost, clock_us());
     if (!wait)
         return true;
     char text[16];

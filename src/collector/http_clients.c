@@ -8,6 +8,7 @@
  * one that is shut down is never another's.
  */
 #include "base/failure.h"
+#include "collector/clock.h"
 #include "collector/http_inner.h"
 
 #include <arpa/inet.h>
@@ -15,18 +16,10 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
-
-uint64_t http_clock_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 void http_client_deadline(struct http_client *client, uint64_t seconds)
 {
-    uint64_t when = seconds ? http_clock_us() / 1000 + seconds * 1000 : UINT64_MAX;
+    uint64_t when = seconds ? (uint64_t)clock_ms() + seconds * 1000 : UINT64_MAX;
     atomic_store_explicit(&client->deadline_ms, when, memory_order_relaxed);
 }
 
@@ -94,16 +87,14 @@ static void *sweep(void *context)
     struct http_server *server = context;
     pthread_mutex_lock(&server->clients_lock);
     while (server->sweeping) {
-        uint64_t now = http_clock_us() / 1000;
+        uint64_t now = (uint64_t)clock_ms();
         for (struct http_client *c = server->clients; c; c = c->next) {
             if (atomic_load_explicit(&c->deadline_ms, memory_order_relaxed) < now) {
                 shutdown(c->fd, SHUT_RDWR);
                 http_client_deadline(c, 0);
             }
         }
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec++;
+        struct timespec until = clock_after(1000);
         pthread_cond_timedwait(&server->sweep, &server->clients_lock, &until);
     }
     pthread_mutex_unlock(&server->clients_lock);

@@ -119,8 +119,6 @@ struct http_server {
     pthread_cond_t sweep;
 };
 
-uint64_t http_clock_us(void); /* monotonic */
-
 /* http_clients.c: connections, and when they must have got on. */
 fw_error http_clients_start(struct http_server *server, struct fw_failure *why);
 void http_clients_stop(struct http_server *server);

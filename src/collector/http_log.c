@@ -2,6 +2,7 @@
  * What a request leaves behind: its figures, and a line for those that somebody should look at
  * (5xx, and 4xx but 404, 409, 416). Paths of the log are without query and token.
  */
+#include "collector/clock.h"
 #include "collector/http_inner.h"
 #include "collector/log.h"
 #include "collector/metrics.h"
@@ -38,14 +39,14 @@ static bool may_log(const struct http_private *p)
     http_peer_name(p->address, address);
     snprintf(name, sizeof name, "log %s", address);
     return p->status >= 500 || !rate_limits_take(p->server->collector->limits, name, LINES_A_MINUTE,
-                                                 LINES_A_MINUTE, 1, http_clock_us());
+                                                 LINES_A_MINUTE, 1, clock_us());
 }
 
 void http_log_request(const struct http_private *p)
 {
     if (!p->head_done)
         return;
-    uint64_t took = http_clock_us() - p->began_us;
+    uint64_t took = clock_us() - p->began_us;
     metrics_request(p->server->collector->metrics, kind_of(p), (int)p->status, took);
     if (of_interest(p->status) && may_log(p))
         log_line("%s %s %.200s: %u after %llu ms, %llu bytes received, by %s", p->address,

@@ -1,19 +1,11 @@
 /* http_parse.h. Every text ends with NUL, and the server's header limit bounds it. */
 #include "collector/http_parse.h"
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #include <string.h>
 #include <strings.h>
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 static bool is_utf8(const char *text)
 {
@@ -54,9 +46,24 @@ static const char *unescape(const char *text, size_t size, bool form, struct are
     return is_utf8(out) ? out : NULL;
 }
 
-static bool has_dots(const char *path)
+/* debuginfod's clients ask for a source by the path that the compiler was told, ".." and all: where
+ * that begins in "/buildid/ID/source/PATH"; else the end of the path. */
+static const char *end_of_own(const char *path)
 {
-    for (const char *part = path; *part; part += strcspn(part, "/")) {
+    static const char before[] = "/buildid/", after[] = "/source/";
+    const char *end = path + strlen(path);
+    if (strncmp(path, before, sizeof before - 1) != 0)
+        return end;
+    const char *id = path + sizeof before - 1;
+    size_t size = strspn(id, "0123456789abcdef");
+    return size && strncmp(id + size, after, sizeof after - 1) == 0 ? id + size + sizeof after - 2
+                                                                    : end;
+}
+
+/* In what stands before `end`. */
+static bool has_dots(const char *path, const char *end)
+{
+    for (const char *part = path; part < end; part += strcspn(part, "/")) {
         part += *part == '/';
         size_t size = strcspn(part, "/");
         if ((size == 1 && part[0] == '.') || (size == 2 && part[0] == '.' && part[1] == '.'))
@@ -133,7 +140,7 @@ const char *http_target_parse(const char *raw, struct arena *arena, struct http_
         return "the path is not well escaped UTF-8 without control characters";
     target->path = path;
     take_token(target, arena);
-    if (has_dots(path))
+    if (has_dots(path, end_of_own(target->path)))
         return "the path has . or .. in it";
     if (raw[size] != '?')
         return NULL;

@@ -143,7 +143,7 @@ fw_error http_pool_start(struct http_server *server, struct http_pool **out, str
     struct http_pool *pool = calloc(1, sizeof *pool);
     *out = pool;
     if (!pool)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     pool->server = server;
     pool->last = &pool->first;
     pthread_mutex_init(&pool->lock, NULL);

@@ -1,6 +1,6 @@
 /*
  * Numbers of rows by their keys, as one worker remembers them. Bounded: when it is full everything
- * is forgotten, and asked for again.
+ * is forgotten, and asked for again. A map belongs to one thread; it copies its keys.
  */
 #ifndef COLLECTOR_ID_MAP_H
 #define COLLECTOR_ID_MAP_H

@@ -3,6 +3,7 @@
  * anything of it is stored; its id is the beginning of the SHA-256 of what is left, so the same
  * report sent twice is one.
  */
+#include "base/hex.h"
 #include "collector/heavy.h"
 #include "collector/http.h"
 #include "collector/install.h"
@@ -27,8 +28,7 @@ static void reply(void *context)
     struct imported *i = context;
     struct http_request *r = i->request;
     char id[33];
-    for (size_t n = 0; n < sizeof i->item.id; n++)
-        snprintf(id + 2 * n, 3, "%02x", i->item.id[n]);
+    hex_text(id, i->item.id, sizeof i->item.id);
     report_bytes_free(&i->text);
     if (i->item.verdict == INTAKE_RETRY) {
         if (!i->item.full)

@@ -1,6 +1,7 @@
 /* The salt of installations' hashes: install.h. */
 #include "collector/install.h"
 #include "base/failure.h"
+#include "base/hex.h"
 
 #include <openssl/rand.h>
 #include <stdio.h>
@@ -24,8 +25,7 @@ static fw_error make_salt(struct db_conn *conn, struct fw_failure *why)
     char text[INSTALL_SALT + 1];
     if (RAND_bytes(random, sizeof random) != 1)
         return failure_say(why, FW_ERR_SYSTEM, 0, "there are no random numbers");
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(text + 2 * i, 3, "%02x", random[i]);
+    hex_text(text, random, sizeof random);
     return db_run(conn, why,
                   "INSERT INTO setting (name, value) VALUES ('salt', $1)"
                   " ON CONFLICT (name) DO NOTHING",

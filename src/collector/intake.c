@@ -5,6 +5,7 @@
  * committed. A transaction that failed, or whose answer was lost, gives INTAKE_RETRY to all that
  * were in it; if it happened after all, the resend finds its id in `seen`.
  */
+#include "collector/clock.h"
 #include "collector/intake_inner.h"
 
 #include "base/failure.h"
@@ -17,22 +18,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { TRIES = 3, PACKER_MS = 1000 };
 
 /* ---- waiting ---- */
-
-static void deadline(struct timespec *at, unsigned ms)
-{
-    clock_gettime(CLOCK_MONOTONIC, at);
-    at->tv_sec += ms / 1000;
-    at->tv_nsec += (long)(ms % 1000) * 1000000;
-    if (at->tv_nsec >= 1000000000) {
-        at->tv_sec++;
-        at->tv_nsec -= 1000000000;
-    }
-}
 
 bool intake_stopping(struct intake *in)
 {
@@ -44,8 +33,7 @@ bool intake_stopping(struct intake *in)
 
 void intake_wait(struct intake *in, unsigned ms, uint64_t *seen)
 {
-    struct timespec at;
-    deadline(&at, ms);
+    struct timespec at = clock_after(ms);
     pthread_mutex_lock(&in->lock);
     while (!in->stopping && in->committed == *seen &&
            pthread_cond_timedwait(&in->changed, &in->lock, &at) == 0)
@@ -56,8 +44,7 @@ void intake_wait(struct intake *in, unsigned ms, uint64_t *seen)
 
 void intake_sleep(struct intake *in, unsigned ms)
 {
-    struct timespec at;
-    deadline(&at, ms);
+    struct timespec at = clock_after(ms);
     pthread_mutex_lock(&in->lock);
     while (!in->stopping && pthread_cond_timedwait(&in->changed, &in->lock, &at) == 0)
         ;
@@ -84,19 +71,13 @@ static int by_id(const void *a, const void *b)
 static fw_error insert_body(struct db_conn *conn, const struct batch_row *row, int64_t now_ms,
                             struct fw_failure *why)
 {
-    struct db_rows *rows;
-    int64_t seq = 0;
-    fw_error e = db_query(conn, &rows, why,
-                          "INSERT INTO inbox (project, report_id, received_ms, size, packed)"
-                          " VALUES ($1, $2, $3, $4, $5) RETURNING seq",
-                          DB_VALUES(db_int(row->item->project), db_bytes(row->item->id, 16),
-                                    db_int(now_ms), db_int((int64_t)row->item->body.size),
-                                    db_int((int64_t)row->packed.size)));
-    if (e)
-        return e;
-    if (db_next(rows))
-        seq = db_get_int(rows, 0);
-    e = db_end(rows, why);
+    int64_t seq;
+    fw_error e = db_query_int(conn, &seq, why,
+                              "INSERT INTO inbox (project, report_id, received_ms, size, packed)"
+                              " VALUES ($1, $2, $3, $4, $5) RETURNING seq",
+                              DB_VALUES(db_int(row->item->project), db_bytes(row->item->id, 16),
+                                        db_int(now_ms), db_int((int64_t)row->item->body.size),
+                                        db_int((int64_t)row->packed.size)));
     return e ? e
              : db_run(conn, why, "INSERT INTO inbox_body (seq, body) VALUES ($1, $2)",
                       DB_VALUES(db_int(seq), db_bytes(row->packed.data, row->packed.size)));
@@ -195,8 +176,7 @@ static struct intake_request *take_batch(struct intake *in, size_t *items)
     while (!in->first && !in->stopping)
         pthread_cond_wait(&in->queued, &in->lock);
     if (in->first && in->items < INTAKE_BATCH && !in->stopping) {
-        struct timespec at;
-        deadline(&at, INTAKE_WAIT_MS);
+        struct timespec at = clock_after(INTAKE_WAIT_MS);
         while (in->items < INTAKE_BATCH && !in->stopping &&
                pthread_cond_timedwait(&in->queued, &in->lock, &at) == 0)
             ;
@@ -277,15 +257,11 @@ static void *pack_loop(void *context)
 
 static void init(struct intake *in, struct collector *c)
 {
-    pthread_condattr_t attributes;
     in->c = c;
     in->last = &in->first;
     pthread_mutex_init(&in->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&in->changed, &attributes);
-    pthread_cond_init(&in->queued, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_cond_init(&in->changed);
+    clock_cond_init(&in->queued);
 }
 
 fw_error intake_start(struct collector *c, unsigned workers, struct intake **intake,
@@ -293,7 +269,7 @@ fw_error intake_start(struct collector *c, unsigned workers, struct intake **int
 {
     struct intake *in = calloc(1, sizeof *in);
     if (!in)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     init(in, c);
     fw_error e = install_salt(c->db, in->salt, why);
     if (e) {

@@ -33,7 +33,9 @@ struct intake_item {
     char reason[128];            /* printable ASCII */
 };
 
-struct intake;
+struct intake; /* thread-safe */
+/* Starts the threads, `workers` of them workers; hold no connection. FW_ERR_MEMORY, FW_ERR_SYSTEM,
+ * or what the database says (db.h). */
 fw_error intake_start(struct collector *c, unsigned workers, struct intake **intake,
                       struct fw_failure *why);
 /* Commits what was added, processes no more, frees. */

@@ -3,6 +3,7 @@
  * each by itself; the others wait in the intake's queue for their commit, and the reply goes out
  * when all have a verdict.
  */
+#include "base/hex.h"
 #include "collector/db.h"
 #include "collector/http.h"
 #include "collector/intake.h"
@@ -57,8 +58,7 @@ static void check(struct intake_item *item)
 static void put_line(char **to, const struct intake_item *item)
 {
     static const char *const verdicts[] = {"accepted", "duplicate", "refused", "retry"};
-    for (size_t i = 0; i < sizeof item->id; i++)
-        *to += sprintf(*to, "%02x", item->id[i]);
+    *to = hex_text(*to, item->id, sizeof item->id);
     *to +=
         sprintf(*to, " %s%s%s\n", verdicts[item->verdict], *item->reason ? " " : "", item->reason);
 }

@@ -116,7 +116,7 @@ static fw_error image_row(struct filling *f, const struct want *w, const struct 
         " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"
         " WHERE debug_id = $3 AND state = 1),"
         " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"
-        " WHERE debug_id = $3))"
+        " WHERE debug_id = $3 AND kind < 4))"
         " ON CONFLICT (id_key, arch) DO NOTHING RETURNING id",
         DB_VALUES(key, db_text(image->arch), db_bytes(image->debug_id.data, image->debug_id.size),
                   db_text(image->name), db_text(image->path))};
@@ -235,14 +235,31 @@ static fw_error fill_images(struct filling *f, struct intake_report **reports, s
     return e ? e : answer(f, &f->ids->images, make_image, take_image);
 }
 
-/* Names are written once for what a worker remembers; another's stay. */
+static fw_error make_name(struct filling *f, const struct want *w, const struct stack_frame *frame,
+                          uint32_t number)
+{
+    const struct digest_named *named = w->item;
+    int64_t project = w->report->project;
+    bool room = false, made = false;
+    fw_error e = limits_room(&f->ids->limits, f->conn, project, LIMIT_NAME, &room, f->why);
+    if (!e && room)
+        e = brought_names_add(f->conn, project, frame, number, &named->names[number],
+                              (int64_t)w->report->received_ms, &made, f->why);
+    if (!e && made)
+        limits_made(&f->ids->limits, project, LIMIT_NAME);
+    return e;
+}
+
+/* Names are written once for what a worker remembers of a day; another's stay. */
 static fw_error make_names(struct filling *f, const struct want *w, int64_t *id)
 {
     const struct digest_named *named = w->item;
     struct stack_frame frame = intake_row_frame(&w->report->digest, &named->frame);
-    fw_error e = FW_OK;
-    for (uint32_t i = 0; i < named->count && !e; i++)
-        e = brought_names_add(f->conn, w->report->project, &frame, i, &named->names[i], f->why);
+    bool known = false;
+    fw_error e = brought_names_seen(f->conn, w->report->project, &frame,
+                                    (int64_t)w->report->received_ms, &known, f->why);
+    for (uint32_t i = 0; i < named->count && !e && !known; i++)
+        e = make_name(f, w, &frame, i);
     *id = 1;
     return e;
 }
@@ -260,10 +277,11 @@ static fw_error fill_names(struct filling *f, struct intake_report **reports, si
         for (size_t j = 0; j < reports[i]->digest.named_count && !e; j++) {
             struct digest_named *named = &reports[i]->digest.named[j];
             struct stack_frame frame = intake_row_frame(&reports[i]->digest, &named->frame);
-            uint8_t place[17];
+            uint8_t place[21]; /* and the day, so that it is seen anew each day */
             put_u64(place, (uint64_t)frame.image);
             put_u64(place + 8, frame.offset);
             place[16] = (uint8_t)stack_flags(&frame);
+            put_u32(place + 17, (uint32_t)(reports[i]->received_ms / DAY_MS));
             e = want(f, (struct want){.report = reports[i], .item = named}, reports[i]->project,
                      (struct span){place, sizeof place}, (struct span){0});
         }

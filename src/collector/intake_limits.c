@@ -16,7 +16,7 @@ static const struct {
     [LIMIT_OS] = {"operating systems", 10000},  [LIMIT_DEVICE] = {"devices", 10000},
     [LIMIT_API] = {"watched functions", 10000}, [LIMIT_VERSION] = {"versions", 10000},
     [LIMIT_IMAGE] = {"images", 100000},         [LIMIT_STACK] = {"stacks", 1000000},
-    [LIMIT_GROUP] = {"groups", 100000},
+    [LIMIT_GROUP] = {"groups", 100000},         [LIMIT_NAME] = {"names of code", 1000000},
 };
 
 void limits_begin(struct intake_limits *limits)
@@ -37,7 +37,7 @@ static fw_error load(struct intake_limits *limits, struct db_conn *conn, int64_t
 {
     struct db_rows *rows;
     if (!array_room(&limits->projects, &limits->capacity, limits->count, sizeof *limits->projects))
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     struct limits_project *p = &limits->projects[limits->count];
     *p = (struct limits_project){.project = project};
     fw_error e = db_query(conn, &rows, why, "SELECT kind, made FROM made WHERE project = $1",
@@ -94,8 +94,9 @@ fw_error limits_write(const struct intake_limits *limits, struct db_conn *conn,
                 " ON CONFLICT (project, kind) DO UPDATE SET made = made.made + excluded.made",
                 DB_VALUES(db_int(p->project), db_int(of), db_int(p->added[of])));
             if (p->before[of] + p->added[of] >= kinds[of].most)
-                log_line("project %lld has brought %lld %s: further ones count as " LIMITS_OTHER,
-                         (long long)p->project, (long long)kinds[of].most, kinds[of].name);
+                log_line("project %lld has brought %lld %s: further ones %s", (long long)p->project,
+                         (long long)kinds[of].most, kinds[of].name,
+                         of == LIMIT_NAME ? "are not kept" : "count as " LIMITS_OTHER);
         }
     }
     return e;
@@ -115,8 +116,12 @@ static const struct recount {
     int kind;
     const char *sql;
 } recounts[] = {
-    {LIMIT_STACK, "SELECT project, COUNT(*) FROM stack GROUP BY project"},
-    {LIMIT_GROUP, "SELECT project, COUNT(*) FROM hang_group GROUP BY project"},
+    {LIMIT_STACK, "SELECT m.project, (SELECT COUNT(*) FROM stack s WHERE s.project = m.project)"
+                  " FROM made m WHERE m.kind = $1"},
+    {LIMIT_GROUP, "SELECT m.project, (SELECT COUNT(*) FROM hang_group g WHERE g.project ="
+                  " m.project) FROM made m WHERE m.kind = $1"},
+    {LIMIT_NAME, "SELECT m.project, (SELECT COUNT(*) FROM brought_name b WHERE b.project ="
+                 " m.project) FROM made m WHERE m.kind = $1"},
 };
 
 /* Counted without a lock: what is made meanwhile is missing until the next time. */
@@ -129,7 +134,7 @@ static fw_error recount(struct collector *c, const struct recount *r, struct fw_
     fw_error e = db_take(c->db, DB_READ, &conn, why);
     if (e)
         return e;
-    e = db_query(conn, &rows, why, r->sql, DB_NONE);
+    e = db_query(conn, &rows, why, r->sql, DB_VALUES(db_int(r->kind)));
     if (!e) {
         for (; count < PROJECTS_AT_ONCE && db_next(rows); count++) {
             found[count][0] = db_get_int(rows, 0);

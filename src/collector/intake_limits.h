@@ -20,6 +20,7 @@ enum limit_of { /* made.kind */
                 LIMIT_IMAGE,
                 LIMIT_STACK,
                 LIMIT_GROUP,
+                LIMIT_NAME, /* rows of brought_name */
                 LIMIT_COUNT
 };
 

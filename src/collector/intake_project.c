@@ -8,18 +8,12 @@ static fw_error find(struct http_request *r, const char *slug, int64_t *project,
                      struct fw_failure *why)
 {
     struct db_conn *conn;
-    struct db_rows *rows;
     fw_error e = db_take(r->collector->db, DB_READ, &conn, why);
     *project = 0;
     if (e)
         return e;
-    e = db_query(conn, &rows, why, "SELECT id FROM project WHERE slug = $1",
-                 DB_VALUES(db_text(slug)));
-    if (!e) {
-        if (db_next(rows))
-            *project = db_get_int(rows, 0);
-        e = db_end(rows, why);
-    }
+    e = db_query_int(conn, project, why, "SELECT id FROM project WHERE slug = $1",
+                     DB_VALUES(db_text(slug)));
     db_give(r->collector->db, conn);
     return e;
 }

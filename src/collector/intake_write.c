@@ -75,7 +75,7 @@ static fw_error write_all(struct intake_writer *w, struct db_conn *conn,
         bool added;
         e = insert_report(conn, reports[i], &added, why);
         if (!e && added && intake_sums_add(&w->sums, reports[i]) != FW_OK)
-            e = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+            e = failure_memory(why);
     }
     e = e ? e : intake_sums_write(&w->sums, conn, reports, count, collector_now_ms(), why);
     e = e ? e : limits_write(&w->ids.limits, conn, why);

@@ -13,7 +13,7 @@
 enum { KEEP_SEEN_DAYS = 90, KEEP_AUDIT_DAYS = 400 };
 
 struct keep_settings {
-    int64_t body_days;    /* bodies of reports, since they came */
+    int64_t body_days;    /* bodies of reports, days since they came */
     int64_t row_days;     /* rows and sums, by the day that the report is of */
     int64_t symbols_days; /* debug files since they were last used */
     double disk_share;    /* of the store's disk in use: above it the oldest bodies go */

@@ -42,8 +42,10 @@ struct metrics;
 struct metrics *metrics_create(void); /* NULL: no memory */
 void metrics_free(struct metrics *metrics);
 void metrics_add(struct metrics *metrics, enum metric metric, uint64_t n);
+/* A request that was answered, and how long that took. */
 void metrics_request(struct metrics *metrics, enum metric_route route, int status,
                      uint64_t microseconds);
+/* All of them, as Prometheus reads them. */
 void metrics_write(const struct metrics *metrics, FILE *to);
 
 #endif

@@ -2,7 +2,9 @@
 #include "collector/packs.h"
 #include "base/array.h"
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/blobs.h"
+#include "collector/blobs_sweep.h"
 #include "collector/health.h"
 #include "collector/jobs.h"
 
@@ -29,7 +31,7 @@ fw_error packs_squeeze(struct span body, uint8_t **packed, size_t *size, struct 
     size_t bound = ZSTD_compressBound(body.size);
     *packed = malloc(bound ? bound : 1);
     if (!*packed)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     *size = ZSTD_compress(*packed, bound, body.data, body.size, LEVEL);
     if (ZSTD_isError(*size)) {
         free(*packed);
@@ -50,7 +52,7 @@ fw_error packs_unsqueeze(struct span packed, size_t limit, uint8_t **body, size_
         return failure_say(why, FW_ERR_CORRUPT, 0, "a stored body is none that was packed");
     *body = malloc(whole ? (size_t)whole : 1);
     if (!*body)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     *size = ZSTD_decompress(*body, (size_t)whole, packed.data, packed.size);
     if (!ZSTD_isError(*size) && *size == whole)
         return FW_OK;
@@ -87,7 +89,7 @@ fw_error packs_find(struct db_conn *conn, int64_t report, struct packs_place *pl
         place->size = bytes.size;
         if (place->packed)
             memcpy(place->packed, bytes.data, bytes.size);
-        found = place->packed ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        found = place->packed ? FW_OK : failure_memory(why);
     }
     e = db_end(rows, why);
     if (e) {
@@ -132,11 +134,6 @@ struct pack { /* one that is being written */
     char key[PACKS_KEY];
 };
 
-static fw_error no_memory(struct fw_failure *why)
-{
-    return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
-}
-
 /* The oldest bodies that wait, up to PACKS_BYTES. */
 static fw_error choose(struct pack *p, struct db_conn *conn, struct fw_failure *why)
 {
@@ -165,7 +162,7 @@ static fw_error choose(struct pack *p, struct db_conn *conn, struct fw_failure *
             p->oldest_ms = (uint64_t)db_get_int(rows, 4);
     }
     e = db_end(rows, why);
-    return ok ? e : no_memory(why);
+    return ok ? e : failure_memory(why);
 }
 
 static fw_error lease(struct pack *p, struct db_conn *conn, struct fw_failure *why)
@@ -190,7 +187,7 @@ static fw_error read_bodies(struct pack *p, struct db_conn *conn, struct fw_fail
     fw_error e = FW_OK;
     p->bytes = malloc(p->size ? p->size : 1);
     if (!p->bytes)
-        return no_memory(why);
+        return failure_memory(why);
     for (size_t i = 0; i < p->count && !e; i++) {
         struct db_rows *rows;
         bool right = false;
@@ -217,13 +214,12 @@ static fw_error read_bodies(struct pack *p, struct db_conn *conn, struct fw_fail
 void packs_name(char key[PACKS_KEY])
 {
     unsigned char random[12];
-    char text[2 * sizeof random + 1] = "";
+    char text[2 * sizeof random + 1];
     time_t now = (time_t)(collector_now_ms() / 1000);
     struct tm day;
     gmtime_r(&now, &day);
     RAND_bytes(random, sizeof random);
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(text + 2 * i, 3, "%02x", random[i]);
+    hex_text(text, random, sizeof random);
     snprintf(key, PACKS_KEY, "packs/%04d%02d%02d/%s.pack", day.tm_year + 1900, day.tm_mon + 1,
              day.tm_mday, text);
 }
@@ -252,25 +248,34 @@ static fw_error move_row(const struct pack_row *row, const struct pack *p, struc
 
 static fw_error insert_pack(struct pack *p, struct db_conn *conn, struct fw_failure *why)
 {
-    struct db_rows *rows;
     fw_error e = db_begin_soft(conn, why);
     e = e ? e
-          : db_query(conn, &rows, why,
-                     "INSERT INTO pack (key, size, created_ms) VALUES ($1, $2, $3) RETURNING id",
-                     DB_VALUES(db_text(p->key), db_int((int64_t)p->size),
-                               db_int((int64_t)collector_now_ms())));
-    if (e)
-        return e;
-    if (db_next(rows))
-        p->row = db_get_int(rows, 0);
-    e = db_end(rows, why);
+          : db_query_int(
+                conn, &p->row, why,
+                "INSERT INTO pack (key, size, created_ms) VALUES ($1, $2, $3) RETURNING id",
+                DB_VALUES(db_text(p->key), db_int((int64_t)p->size),
+                          db_int((int64_t)collector_now_ms())));
     return e ? e : db_commit(conn, why);
+}
+
+/* A blob is written anew under another key (forget_pack.c): rows that move afterwards would name
+ * places in the old one. Until the transaction ends nobody changes the key. */
+static fw_error still_there(struct pack *p, struct db_conn *conn, struct fw_failure *why)
+{
+    uint64_t rows = 0;
+    fw_error e =
+        db_change(conn, why, &rows, "UPDATE pack SET size = size WHERE id = $1 AND key = $2",
+                  DB_VALUES(db_int(p->row), db_text(p->key)));
+    if (!e && rows != 1)
+        e = failure_say(why, FW_ERR_VANISHED, 0, "the pack was written anew meanwhile");
+    return e;
 }
 
 /* The next MOVED of them. */
 static fw_error move_rows(struct pack *p, struct db_conn *conn, struct fw_failure *why)
 {
     fw_error e = db_begin_soft(conn, why);
+    e = e ? e : still_there(p, conn, why);
     for (size_t i = 0; i < MOVED && p->moved < p->count && !e; i++)
         e = move_row(&p->rows[p->moved++], p, conn, p->row, why);
     return e ? e : db_commit(conn, why);
@@ -355,27 +360,6 @@ fw_error packs_write(struct collector *c, size_t *count, struct fw_failure *why)
 
 /* ---- sweeping ---- */
 
-struct sweep {
-    char (*keys)[128];
-    size_t count, capacity;
-    uint64_t now_ms;
-    bool failed;
-};
-
-static bool note_old(void *context, const char *key, uint64_t size, uint64_t changed_ms)
-{
-    struct sweep *s = context;
-    (void)size;
-    if (changed_ms + ORPHAN_MS > s->now_ms || strlen(key) >= sizeof *s->keys)
-        return true;
-    if (!array_room(&s->keys, &s->capacity, s->count, sizeof *s->keys)) {
-        s->failed = true;
-        return false;
-    }
-    snprintf(s->keys[s->count++], sizeof *s->keys, "%s", key);
-    return true;
-}
-
 /* Rows of packs that no report is in; their blobs are nobody's then. */
 static fw_error drop_empty(struct collector *c, uint64_t now_ms, struct fw_failure *why)
 {
@@ -391,39 +375,22 @@ static fw_error drop_empty(struct collector *c, uint64_t now_ms, struct fw_failu
     return e;
 }
 
-static fw_error is_named(struct collector *c, const char *key, bool *named, struct fw_failure *why)
+static fw_error is_named(struct db_conn *conn, const char *key, bool *named, struct fw_failure *why)
 {
-    struct db_conn *conn;
-    struct db_rows *rows;
-    fw_error e = db_take(c->db, DB_READ, &conn, why);
-    if (e)
-        return e;
-    e = db_query(conn, &rows, why, "SELECT id FROM pack WHERE key = $1", DB_VALUES(db_text(key)));
-    if (!e) {
-        *named = db_next(rows);
-        e = db_end(rows, why);
-    }
-    db_give(c->db, conn);
+    int64_t pack;
+    fw_error e = db_query_int(conn, &pack, why, "SELECT id FROM pack WHERE key = $1",
+                              DB_VALUES(db_text(key)));
+    *named = pack != 0;
     return e;
 }
 
 static fw_error sweep(struct collector *c, const struct job *job, struct fw_failure *why)
 {
-    struct sweep s = {.now_ms = collector_now_ms()};
-    fw_error e = drop_empty(c, s.now_ms, why);
-    e = e ? e : blobs_list(c->blobs, "packs/", note_old, &s, why);
-    if (!e && s.failed)
-        e = no_memory(why);
-    for (size_t i = 0; i < s.count && !e; i++) {
-        bool named = true;
-        if (!jobs_progress(c, job, i, s.count))
-            e = failure_say(why, FW_ERR_TIMEOUT, 0, "stopped");
-        e = e ? e : is_named(c, s.keys[i], &named, why);
-        if (!e && !named)
-            e = blobs_remove(c->blobs, s.keys[i], why);
-    }
+    uint64_t now_ms = collector_now_ms();
+    const struct blobs_sweep packs = {"packs/", now_ms - ORPHAN_MS, is_named};
+    fw_error e = drop_empty(c, now_ms, why);
+    e = e ? e : blobs_sweep(c, job, &packs, why);
     blobs_tidy(c->blobs); /* packs that were half written */
-    free(s.keys);
     return e;
 }
 

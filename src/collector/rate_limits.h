@@ -13,7 +13,7 @@ struct rate_limits;
 struct rate_limits *rate_limits_create(void); /* NULL: no memory */
 void rate_limits_free(struct rate_limits *limits);
 /* Takes `cost` from the bucket of `name`, which fills with `a_minute` and holds `burst`. 0: it may;
- * else how many seconds until it may. */
+ * else how many seconds until it may. `now_us`: clock_us. */
 unsigned rate_limits_take(struct rate_limits *limits, const char *name, unsigned a_minute,
                           unsigned burst, unsigned cost, uint64_t now_us);
 

@@ -1,18 +1,12 @@
 /* The frames of docs/upload.md: report_lines.h. */
 #include "collector/report_lines.h"
 #include "base/failure.h"
-
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include "base/hex.h"
 
 static bool read_id(struct reader *r, uint8_t id[16])
 {
     for (size_t i = 0; i < 16; i++) {
-        int high = hex_digit(reader_u8(r)), low = hex_digit(reader_u8(r));
+        int high = hex_lower_digit(reader_u8(r)), low = hex_lower_digit(reader_u8(r));
         if (r->failed || high < 0 || low < 0)
             return false;
         id[i] = (uint8_t)(high * 16 + low);

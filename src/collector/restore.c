@@ -41,11 +41,6 @@ static fw_error say_tar(struct restore *r, struct fw_failure *why)
                        text ? text : "");
 }
 
-static fw_error no_memory(struct fw_failure *why)
-{
-    return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
-}
-
 /* ---- one file ---- */
 
 static fw_error copy(struct restore *r, int fd, EVP_MD_CTX *sha256, uint64_t *size,
@@ -66,24 +61,9 @@ static fw_error copy(struct restore *r, int fd, EVP_MD_CTX *sha256, uint64_t *si
         if (e)
             return e;
         if (EVP_DigestUpdate(sha256, bytes, count) != 1)
-            return no_memory(why);
+            return failure_memory(why);
         *size += count;
     }
-}
-
-static fw_error note_file(struct restore *r, const char *path, uint64_t size, EVP_MD_CTX *sha256,
-                          struct fw_failure *why)
-{
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned digest_size = 0;
-    char hex[BACKUP_HEX] = "";
-    bool fine = EVP_DigestFinal_ex(sha256, digest, &digest_size) == 1;
-    for (unsigned i = 0; fine && i < digest_size && i < 32; i++)
-        snprintf(hex + (size_t)2 * i, 3, "%02x", digest[i]);
-    r->bytes += size;
-    fine = fine && json_array_append_new(r->files,
-                                         json_pack("[s, I, s]", path, (json_int_t)size, hex)) == 0;
-    return fine ? FW_OK : no_memory(why);
 }
 
 /* The next file of the tar into `to`. */
@@ -97,9 +77,10 @@ static fw_error take_file(struct restore *r, const char *path, const char *to,
     if (fd < 0)
         e = files_say(why, errno, "cannot make %.120s", to);
     if (!e && (!sha256 || EVP_DigestInit_ex(sha256, EVP_sha256(), NULL) != 1))
-        e = no_memory(why);
+        e = failure_memory(why);
     e = e ? e : copy(r, fd, sha256, &size, why);
-    e = e ? e : note_file(r, path, size, sha256, why);
+    e = e ? e : backup_list_file(r->files, path, size, sha256, why);
+    r->bytes += size;
     if (!e && fsync(fd) != 0)
         e = files_say(why, errno, "cannot write %.120s", to);
     EVP_MD_CTX_free(sha256);
@@ -249,7 +230,7 @@ static fw_error open_tar(struct restore *r, struct fw_failure *why)
 {
     r->tar = archive_read_new();
     if (!r->tar)
-        return no_memory(why);
+        return failure_memory(why);
     archive_read_support_format_tar(r->tar);
     return archive_read_open_filename(r->tar, r->file, 1 << 20) == ARCHIVE_OK ? FW_OK
                                                                               : say_tar(r, why);
@@ -278,7 +259,7 @@ int backup_restore(const struct collector_options *options, const char *file)
                      ? failure_say(&why, FW_ERR_ARGUMENT, 0,
                                    "--restore makes a data folder: it takes --data alone")
                  : r.files && fits ? restore(&r, &why)
-                                   : no_memory(&why);
+                                   : failure_memory(&why);
     if (e) {
         if (r.folder[0] && r.blobs)
             remove_tree(r.folder);

@@ -17,8 +17,8 @@ enum { HOUR_MS = 3600000, FILES_MAX = 1000 };
 static const int64_t DAY_MS = 86400000;
 
 const char *const retention_names[RETENTION_KINDS] = {
-    "bodies", "reports",    "day_sums", "sessions",  "calls",  "stacks",
-    "flame",  "unreadable", "seen",     "audit_log", "symbols"};
+    "bodies", "reports", "day_sums",   "sessions", "calls",     "stacks",
+    "flame",  "names",   "unreadable", "seen",     "audit_log", "symbols"};
 
 fw_error retention_go_on(const struct retention_run *run, struct fw_failure *why)
 {
@@ -64,7 +64,9 @@ static fw_error find(const struct retention_run *run, int64_t days, struct files
     return e;
 }
 
-static fw_error remove_file(struct retention_run *run, int64_t id, struct fw_failure *why)
+/* *left: sources that are of no use without it, 0: none. */
+static fw_error remove_file(struct retention_run *run, int64_t id, int64_t *left,
+                            struct fw_failure *why)
 {
     struct db_conn *conn;
     struct symbol_file file;
@@ -72,7 +74,9 @@ static fw_error remove_file(struct retention_run *run, int64_t id, struct fw_fai
     if (e)
         return e;
     e = db_begin(conn, why);
+    *left = 0;
     e = e ? e : symbol_store_remove(conn, id, &file, why);
+    e = e ? e : symbol_store_orphan(conn, file.id, file.id_size, left, why);
     e = e ? e : db_commit(conn, why);
     db_give(run->c->db, conn);
     if (e)
@@ -95,7 +99,8 @@ static fw_error remove_files(struct retention_run *run, int64_t days, struct fw_
         e = find(run, days, &files, why);
         for (size_t i = 0; i < files.count && !e; i++) {
             e = retention_go_on(run, why);
-            e = e ? e : remove_file(run, files.ids[i], why);
+            for (int64_t row = files.ids[i], left = 0; row && !e; row = left)
+                e = remove_file(run, row, &left, why);
         }
     } while (!e && files.count == FILES_MAX);
     return e;
@@ -175,7 +180,7 @@ static fw_error read_projects(struct collector *c, struct projects *projects,
         }
         e = db_end(rows, why);
         if (!e && !room)
-            e = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+            e = failure_memory(why);
     }
     db_give(c->db, conn);
     return e;
@@ -207,7 +212,8 @@ static fw_error run_shared(struct retention_run *run, const struct projects *pro
     return e;
 }
 
-fw_error retention_all(struct retention_run *run, struct fw_failure *why)
+/* Every project, then what belongs to none, then the disk. */
+static fw_error remove_all(struct retention_run *run, struct fw_failure *why)
 {
     struct projects projects = {0};
     run->now_ms = collector_now_ms();
@@ -264,7 +270,7 @@ static fw_error run_job(struct collector *c, const struct job *job, struct fw_fa
 {
     struct progress progress = {c, job, 0};
     struct retention_run run = {.c = c, .ours = still_ours, .context = &progress};
-    return retention_all(&run, why);
+    return remove_all(&run, why);
 }
 
 extern const struct job_kind job_retention;

@@ -23,6 +23,7 @@ enum retention_what {
     RETENTION_CALLS,
     RETENTION_STACKS,
     RETENTION_FLAME,
+    RETENTION_NAMES,      /* places whose names no report brought again */
     RETENTION_UNREADABLE, /* reports of the inbox that nobody could read */
     RETENTION_SEEN,
     RETENTION_AUDIT,
@@ -44,10 +45,8 @@ struct retention_run {
     struct retention_counts counts; /* removed so far; of the project that is worked on */
 };
 
-/* All of it: every project, then what belongs to none, then the disk. */
-fw_error retention_all(struct retention_run *run, struct fw_failure *why);
-/* What retention_all would remove now of the project, and of what belongs to none; the disk is not
- * looked at. */
+/* What the job "retention" would remove now of the project, and of what belongs to none; the disk
+ * is not looked at. */
 fw_error retention_preview(struct retention_run *run, int64_t project,
                            const struct keep_settings *settings, struct fw_failure *why);
 

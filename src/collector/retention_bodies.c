@@ -56,7 +56,7 @@ static fw_error find(const struct retention_run *run, int64_t project, int64_t c
         }
         e = db_end(rows, why);
         if (!e && !room)
-            e = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+            e = failure_memory(why);
     }
     db_give(run->c->db, conn);
     return e;

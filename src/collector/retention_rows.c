@@ -58,6 +58,12 @@ static const struct rule {
      " AND s.pinned = 0 AND NOT EXISTS (SELECT 1 FROM report WHERE report.stack = s.id) LIMIT $3",
      "DELETE FROM stack WHERE project = $1 AND last_ms < $2 AND id = $3 AND pinned = 0"
      " AND NOT EXISTS (SELECT 1 FROM report WHERE report.stack = stack.id)"},
+    /* last_ms is written once a day, too, so what a report within row_days brought stays. */
+    {RETENTION_NAMES, CUT_STACK_MS, 3, false, false,
+     "SELECT DISTINCT image, frame_offset, flags FROM brought_name"
+     " WHERE project = $1 AND last_ms < $2 LIMIT $3",
+     "DELETE FROM brought_name WHERE project = $1 AND last_ms < $2 AND image = $3"
+     " AND frame_offset = $4 AND flags = $5"},
     {RETENTION_UNREADABLE, CUT_BODY_MS, 1, false, false,
      "SELECT seq FROM inbox WHERE project = $1 AND received_ms < $2 AND state = 1 LIMIT $3",
      "DELETE FROM inbox_body WHERE seq = $3 AND EXISTS (SELECT 1 FROM inbox WHERE inbox.seq ="
@@ -147,7 +153,7 @@ static fw_error find(const struct retention_run *run, const struct rule *rule, i
         }
         e = db_end(rows, why);
         if (!e && !room)
-            e = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+            e = failure_memory(why);
     }
     db_give(run->c->db, conn);
     return e;

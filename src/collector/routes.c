@@ -6,6 +6,7 @@ extern const struct http_routes routes_access; /* api_access.c */
 extern const struct http_routes routes_calls;
 extern const struct http_routes routes_calls_allow;
 extern const struct http_routes routes_download;
+extern const struct http_routes routes_failed; /* api_failed.c */
 extern const struct http_routes routes_flame;
 extern const struct http_routes routes_group_actions; /* api_group_actions.c */
 extern const struct http_routes routes_groups_read;
@@ -18,6 +19,7 @@ extern const struct http_routes routes_reports_read;
 extern const struct http_routes routes_rules; /* api_rules.c */
 extern const struct http_routes routes_server; /* api_server.c */
 extern const struct http_routes routes_settings; /* api_settings.c */
+extern const struct http_routes routes_source; /* api_source.c */
 extern const struct http_routes routes_symbol_paths;
 extern const struct http_routes routes_symbolicate; /* api_symbolicate.c */
 extern const struct http_routes routes_symbols; /* api_symbols.c */
@@ -29,6 +31,7 @@ static const struct http_routes *const tables[] = {
     &routes_calls,
     &routes_calls_allow,
     &routes_download,
+    &routes_failed,
     &routes_flame,
     &routes_group_actions,
     &routes_groups_read,
@@ -41,6 +44,7 @@ static const struct http_routes *const tables[] = {
     &routes_rules,
     &routes_server,
     &routes_settings,
+    &routes_source,
     &routes_symbol_paths,
     &routes_symbolicate,
     &routes_symbols,

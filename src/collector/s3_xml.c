@@ -161,3 +161,35 @@ bool s3_page_next(struct s3_page *page, struct s3_object *object)
     }
     return false;
 }
+
+static void take_text(const struct s3_element *element, char *to, size_t size)
+{
+    if (!s3_xml_text(element, to, size))
+        to[0] = 0; /* none of ours */
+}
+
+bool s3_uploads_next(struct s3_uploads *page, struct s3_upload *upload)
+{
+    struct s3_element e;
+    char text[64];
+    *upload = (struct s3_upload){.begun_ms = 0};
+    while (s3_xml_next(&page->xml, &e)) {
+        if (s3_xml_is(&e, "Key"))
+            take_text(&e, upload->key, sizeof upload->key);
+        else if (s3_xml_is(&e, "UploadId"))
+            take_text(&e, upload->id, sizeof upload->id);
+        else if (s3_xml_is(&e, "Initiated"))
+            upload->begun_ms = s3_xml_text(&e, text, sizeof text) ? milliseconds(text) : 0;
+        else if (s3_xml_is(&e, "IsTruncated"))
+            page->truncated = s3_xml_text(&e, text, sizeof text) && strcmp(text, "true") == 0;
+        else if (s3_xml_is(&e, "NextKeyMarker"))
+            take_text(&e, page->key_marker, sizeof page->key_marker);
+        else if (s3_xml_is(&e, "NextUploadIdMarker"))
+            take_text(&e, page->id_marker, sizeof page->id_marker);
+        else if (s3_xml_is(&e, "Upload") && upload->key[0] && upload->id[0])
+            return true;
+        else if (s3_xml_is(&e, "Upload"))
+            *upload = (struct s3_upload){.begun_ms = 0};
+    }
+    return false;
+}

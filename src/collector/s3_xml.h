@@ -40,4 +40,17 @@ struct s3_object {
 /* False: the page has no further object; `truncated` and `token` count then. */
 bool s3_page_next(struct s3_page *page, struct s3_object *object);
 
+/* One page of ListMultipartUploads. */
+struct s3_uploads {
+    struct s3_xml xml;
+    bool truncated; /* more follow, behind the two markers */
+    char key_marker[1100], id_marker[1100];
+};
+struct s3_upload {
+    char key[1100], id[1100];
+    uint64_t begun_ms; /* 0: not told */
+};
+/* False: the page has no further upload; the other fields count then. */
+bool s3_uploads_next(struct s3_uploads *page, struct s3_upload *upload);
+
 #endif

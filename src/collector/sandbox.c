@@ -2,6 +2,7 @@
 #include "collector/sandbox.h"
 
 #include "base/failure.h"
+#include "collector/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -37,13 +37,6 @@ struct child {
     bool ended;     /* it said that it came to the end */
     struct fw_failure *why;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- start ---- */
 
@@ -164,11 +157,11 @@ static fw_error take_bytes(struct child *c)
 /* To the end of what it says, or to the deadline. */
 static fw_error listen_to(struct child *c, int64_t deadline)
 {
-    int64_t tick = now_ms() + TICK_MS;
+    int64_t tick = clock_ms() + TICK_MS;
     for (;;) {
         struct pollfd poll_pipe = {.fd = c->pipe, .events = POLLIN};
         int ready = poll(&poll_pipe, 1, TICK_MS);
-        int64_t now = now_ms();
+        int64_t now = clock_ms();
         if (now >= deadline)
             return failure_say(c->why, FW_ERR_FULL, 0,
                                "%s: takes longer than %" PRIu64 " seconds: --convert-seconds",
@@ -199,7 +192,7 @@ static int reap(const struct child *c, int64_t deadline)
 {
     int status = 0;
     pid_t done;
-    while ((done = waitpid(c->pid, &status, WNOHANG)) == 0 && now_ms() < deadline)
+    while ((done = waitpid(c->pid, &status, WNOHANG)) == 0 && clock_ms() < deadline)
         poll(NULL, 0, REAP_MS);
     if (done == 0) {
         kill(c->pid, SIGKILL);
@@ -246,14 +239,14 @@ fw_error sandbox_run(const char *program, int input, int folder, const char *nam
     struct child *c = calloc(1, sizeof *c);
     struct fw_failure own;
     if (!c)
-        return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        return failure_memory(why);
     *c = (struct child){.pid = -1, .pipe = -1, .limits = limits, .line = line, .context = context};
     c->why = why ? why : &own;
     snprintf(c->name, sizeof c->name, "%s", name);
     fw_error error = start(c, program, input, folder, name);
     if (error == FW_OK) {
         int status = 0;
-        int64_t deadline = now_ms() + (int64_t)limits->wall_seconds * 1000;
+        int64_t deadline = clock_ms() + (int64_t)limits->wall_seconds * 1000;
         error = listen_to(c, deadline);
         status = reap(c, error == FW_OK ? deadline : 0);
         if (error == FW_OK)

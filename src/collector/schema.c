@@ -174,8 +174,8 @@ static const char tables[] =
 
     "CREATE TABLE pack (id {ID}, key TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,"
     " created_ms INTEGER NOT NULL);\n"
-    /* kind: 1 executable, 2 debug information, 3 a map as it came (GSYM, Breakpad, ours). state: 1
-     * its map is the one in use (one of an id and architecture), 0 stored beside it, 2 cannot be
+    /* kind: 1 executable, 2 debug information, 3 a map as it came (GSYM, Breakpad, ours), 4 sources
+     * (source_store.h; never state 1; features: how many). state: 1 its map is the one in use (one of an id and architecture), 0 stored beside it, 2 cannot be
      * used (message says why). features: words with commas between (debug_file.h). */
     "CREATE TABLE symbol_file (id {ID}, debug_id {BLOB} NOT NULL, arch TEXT NOT NULL,"
     " kind INTEGER NOT NULL, name TEXT NOT NULL, sha256 {BLOB} NOT NULL, size INTEGER NOT NULL,"
@@ -205,5 +205,16 @@ static const char tables[] =
     "CREATE UNIQUE INDEX job_queued ON job (kind, subject) WHERE state = 0;\n"
     "CREATE INDEX job_next ON job (state, run_ms);\n";
 
-const struct schema_migration schema_migrations[] = {{tables}};
+/* owner: whose upload it is (row of access_key); 0: of before this, which nobody can continue.
+ * last_ms: when a report last had the name. */
+static const char owned_uploads[] =
+    "ALTER TABLE upload ADD COLUMN owner INTEGER NOT NULL DEFAULT 0;\n"
+    "CREATE INDEX upload_open ON upload (owner) WHERE state = 0;\n"
+    "ALTER TABLE brought_name ADD COLUMN last_ms INTEGER NOT NULL DEFAULT 0;\n"
+    "UPDATE brought_name SET last_ms = (SELECT COALESCE(MAX(report.received_ms), 0) FROM report"
+    " WHERE report.project = brought_name.project);\n"
+    "INSERT INTO made (project, kind, made) SELECT project, 8, COUNT(*) FROM brought_name"
+    " GROUP BY project;\n"; /* 8: LIMIT_NAME */
+
+const struct schema_migration schema_migrations[] = {{tables}, {owned_uploads}};
 const size_t schema_version = sizeof schema_migrations / sizeof *schema_migrations;

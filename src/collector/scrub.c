@@ -3,6 +3,7 @@
  * Apple's and KSCrash's forms, as JSON (slashes escaped or not) or as lines of text.
  */
 #include "collector/scrub.h"
+#include "base/hex.h"
 #include "collector/install.h"
 #include "report/out.h"
 
@@ -116,8 +117,7 @@ static void hash_value(struct scrubbing *s, size_t begin, size_t end)
         s->failed = true;
         return;
     }
-    for (size_t i = 0; i < sizeof hash; i++)
-        snprintf(text + 2 * i, 3, "%02x", hash[i]);
+    hex_text(text, hash, sizeof hash);
     replace(s, begin, end, text);
 }
 

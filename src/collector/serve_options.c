@@ -143,6 +143,22 @@ static bool proxy(const char *text, struct collector_options *o)
     return true;
 }
 
+/* The value of an option that may hold a password. What is on the command line, all users of the
+ * machine can see: it is copied, and crossed out there from behind "scheme://" on. The environment
+ * is for the server's user alone. */
+static const char *take_secret(char *value)
+{
+    char *copy = strdup(value);
+    if (!copy) {
+        fputs("framewalk serve: out of memory\n", stderr);
+        exit(1);
+    }
+    char *rest = strstr(value, "://");
+    if (rest && (strchr(rest, '@') || strcasestr(rest, "password")))
+        memset(rest + 3, 'x', strlen(rest + 3));
+    return copy;
+}
+
 static bool take(int option, char *value, struct collector_options *o)
 {
     uint64_t n = 0;
@@ -154,7 +170,7 @@ static bool take(int option, char *value, struct collector_options *o)
     case OPTION_CONVERT_SECONDS:
         return number("--convert-seconds", value, 86400, &o->convert_seconds);
     case OPTION_DATA: o->data = value; break;
-    case OPTION_DATABASE: o->database = value; break;
+    case OPTION_DATABASE: o->database = take_secret(value); break;
     case OPTION_DISK_RESERVE: return size("--disk-reserve", value, &o->disk_reserve);
     case OPTION_LISTEN: return address(value, o);
     case OPTION_OPEN_SYMBOLS: o->open_symbols = true; break;
@@ -162,7 +178,7 @@ static bool take(int option, char *value, struct collector_options *o)
         fine = number("--requests-per-minute", value, 100000000, &n);
         o->requests_a_minute = (unsigned)n;
         break;
-    case OPTION_STORE: o->store = value; break;
+    case OPTION_STORE: o->store = take_secret(value); break;
     case OPTION_TLS_CERT: o->tls_certificate = value; break;
     case OPTION_TLS_KEY: o->tls_key = value; break;
     case OPTION_TRUSTED_PROXY: return proxy(value, o);
@@ -177,11 +193,20 @@ static bool take(int option, char *value, struct collector_options *o)
     return fine;
 }
 
+/* NULL when it is empty or not there. */
+static const char *from_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
 enum serve_action serve_options_parse(int argc, char **argv, struct collector_options *options)
 {
     enum serve_action action = SERVE_RUN;
     int option;
     *options = defaults;
+    options->database = from_environment("FW_DATABASE");
+    options->store = from_environment("FW_STORE");
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":", names, NULL)) != -1) {
         if (option == '?' || option == ':') {

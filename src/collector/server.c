@@ -7,6 +7,7 @@
 #include "base/failure.h"
 #include "collector/access_store.h"
 #include "collector/blobs.h"
+#include "collector/data_folder.h"
 #include "collector/db.h"
 #include "collector/files.h"
 #include "collector/health.h"
@@ -23,6 +24,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -52,7 +54,7 @@ static fw_error make_folder(const char *path, struct fw_failure *why)
 static fw_error start_folder(struct collector *c, struct fw_failure *why)
 {
     char path[4096];
-    fw_error error = make_folder(c->options->data, why);
+    fw_error error = data_folder_open(c->options->data, why);
     snprintf(path, sizeof path, "%s/db", c->options->data);
     return error ? error : make_folder(path, why);
 }
@@ -83,9 +85,7 @@ static fw_error start_figures(struct collector *c, struct fw_failure *why)
     c->metrics = metrics_create();
     c->limits = rate_limits_create();
     c->heavy = heavy_create();
-    return c->metrics && c->limits && c->heavy
-               ? FW_OK
-               : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return c->metrics && c->limits && c->heavy ? FW_OK : failure_memory(why);
 }
 
 static fw_error start_health(struct collector *c, struct fw_failure *why)
@@ -259,6 +259,15 @@ static void no_core_files(void)
     }
 }
 
+/* Bodies and what is read of them come and go in large pieces. Left to itself the heap moves its
+ * limit up to 32 MB, takes such pieces out of each thread's part of it, and keeps them. */
+static void give_large_pieces_back(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 512 << 10);
+#endif
+}
+
 int server_run(const struct collector_options *options)
 {
     struct collector c = {.options = options};
@@ -270,6 +279,7 @@ int server_run(const struct collector_options *options)
     }
     umask(077);
     no_core_files();
+    give_large_pieces_back();
     fw_error error = start(&c, &started);
     if (!error) {
         say_where(&c);

@@ -12,7 +12,7 @@ int server_run(const struct collector_options *options);
 int server_new_token(const struct collector_options *options);
 
 /* Free bytes for further reports and files, of the data folder and of the store; at most a second
- * old. */
+ * old. Thread-safe. */
 uint64_t server_disk_free(struct collector *c);
 
 #endif

@@ -40,7 +40,8 @@ static inline struct stack_frame stack_frame_of(int64_t image, uint64_t offset, 
 enum { STACK_CODE_FRAME_MAX = 20 }; /* bytes of one frame at most */
 /* How many bytes were written; `out` has room for count * STACK_CODE_FRAME_MAX. */
 size_t stack_encode(const struct stack_frame *frames, size_t count, uint8_t *out);
-/* FW_ERR_CORRUPT; FW_ERR_FULL when there are more than `capacity`. */
+/* The frames of a code, and how many. FW_ERR_CORRUPT; FW_ERR_FULL when there are more than
+ * `capacity`. */
 fw_error stack_decode(struct span code, struct stack_frame *frames, size_t capacity, size_t *count);
 
 /* id_keys: of each frame's image; empty when it has none. FW_ERR_MEMORY. */

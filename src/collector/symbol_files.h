@@ -1,5 +1,6 @@
 /*
- * The debug files of the symbol store as they came, for tools that want the files themselves.
+ * The debug files of the symbol store as they came, for tools that want the files themselves. Each
+ * call takes a connection: hold none. Thread-safe.
  */
 #ifndef COLLECTOR_SYMBOL_FILES_H
 #define COLLECTOR_SYMBOL_FILES_H
@@ -8,8 +9,9 @@
 #include "collector/symbol_layout.h"
 
 struct symbol_file {
-    char blob[256], name[256];
-    uint64_t uploaded_ms, used_ms;
+    char blob[256];                /* its key */
+    char name[256];                /* as it was called when it came */
+    uint64_t uploaded_ms, used_ms; /* wall clock */
 };
 
 /* The best file of this kind; FW_ERR_NOT_FOUND. An executable that was not stripped is debug

@@ -3,12 +3,12 @@
  * layouts of symbol servers (symbol_layout.h) below /symbols/.
  *
  * Nothing of a path becomes a file name: it gives an id and what is wanted, and the database says
- * which blob that is. No sources are stored, so /buildid/ID/source/... finds none; clients then
- * show the line without its text.
+ * which blob that is; of a source, whether the image has it (sources.h).
  */
 #include "base/failure.h"
 #include "collector/blobs.h"
 #include "collector/http.h"
+#include "collector/sources.h"
 #include "collector/symbol_files.h"
 #include "collector/symbols.h"
 #include "object/object.h"
@@ -35,12 +35,17 @@ static void reply_failure(struct http_request *r, const struct fw_failure *why)
 
 /* ---- headers ---- */
 
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* A header's value: only what is printable ASCII, and never a folder. */
 static void set_file_name(struct http_request *r, const char *name)
 {
-    const char *slash = strrchr(name, '/');
     char value[256];
-    snprintf(value, sizeof value, "%s", slash ? slash + 1 : name);
+    snprintf(value, sizeof value, "%s", last_part(name));
     for (char *c = value; *c; c++)
         if (*c < 0x20 || *c > 0x7e)
             *c = '_';
@@ -111,14 +116,14 @@ static void reply_breakpad(struct http_request *r, const struct symbol_wish *wis
         reply_not_found(r);
         return;
     }
-    if (!symbols_heavy_begin(symbols)) {
+    if (!symbols_alone_begin(symbols)) {
         symbols_drop(image);
         http_set_header(r, "Retry-After", "5");
         http_reply_error(r, 503, "another large answer is being made; try again in some seconds");
         return;
     }
     fw_error error = symbols_breakpad(image, &text, &size, &why);
-    symbols_heavy_end(symbols);
+    symbols_alone_end(symbols);
     symbols_drop(image);
     if (error != FW_OK)
         http_reply_failure(r, &why);
@@ -168,9 +173,34 @@ static void get_debuginfo(struct http_request *r)
     reply_file(r, &wish);
 }
 
+/* debuginfod's clients put the path behind "source" as it is, so its first slash is the pattern's.
+ * A path that was relative comes without. */
 static void get_source(struct http_request *r)
 {
-    reply_not_found(r);
+    struct symbol_wish wish;
+    struct source_text text;
+    struct fw_failure why = {0};
+    const char *rest = http_part(r, "rest");
+    size_t size = strlen(rest) + 2;
+    char *path = arena_take(&r->arena, size);
+    if (!id_of(r, &wish))
+        return;
+    if (!path) {
+        http_reply_error(r, 503, "out of memory");
+        return;
+    }
+    snprintf(path, size, "/%s", rest);
+    fw_error error = sources_find(r->collector, wish.id, wish.id_size, path, &text, &why);
+    if (error == FW_ERR_NOT_FOUND)
+        error = sources_find(r->collector, wish.id, wish.id_size, rest, &text, &why);
+    if (error != FW_OK) {
+        reply_failure(r, &why);
+        return;
+    }
+    struct symbol_file about = {.uploaded_ms = text.uploaded_ms};
+    snprintf(about.name, sizeof about.name, "%s", last_part(rest));
+    set_headers(r, &about, text.size);
+    http_reply_bytes(r, 200, "application/octet-stream", text.bytes, text.size);
 }
 
 /* Where a section's bytes lie in an ELF file, as they are there (compressed ones stay so, as

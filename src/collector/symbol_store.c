@@ -2,9 +2,11 @@
 
 #include "base/array.h"
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/collector.h"
 #include "collector/jobs.h"
 #include "collector/stack_group.h"
+#include "symbolicate/debug_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,9 +14,8 @@
 
 void symbol_id_hex(const uint8_t *id, size_t size, char *hex, size_t hex_size)
 {
-    hex[0] = 0;
-    for (size_t i = 0; i < size && 2 * i + 2 < hex_size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    size_t room = (hex_size - 1) / 2;
+    hex_text(hex, id, size < room ? size : room);
 }
 
 static void copy(char *to, size_t size, const char *from)
@@ -96,7 +97,7 @@ static fw_error mark_images(struct db_conn *conn, const uint8_t *id, size_t id_s
             (*list)[(*count)++] = db_get_int(rows, 0);
     }
     error = db_end(rows, why);
-    return room ? error : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return room ? error : failure_memory(why);
 }
 
 fw_error symbol_store_choose(struct db_conn *conn, const uint8_t *id, size_t id_size,
@@ -107,7 +108,8 @@ fw_error symbol_store_choose(struct db_conn *conn, const uint8_t *id, size_t id_
         "WHEN map_blob IS NULL THEN CASE WHEN message = '' THEN 0 ELSE 2 END "
         "WHEN id = (SELECT f.id FROM symbol_file f WHERE f.debug_id = $1 AND f.arch = "
         "symbol_file.arch AND f.map_blob IS NOT NULL ORDER BY CASE WHEN f.features LIKE "
-        "'%debug_info%' THEN 3 WHEN f.kind = 3 THEN 2 WHEN f.features LIKE '%symtab%' THEN 1 "
+        "'%debug_info%' AND f.features NOT LIKE '%split%' THEN 4 WHEN f.kind = 3 THEN 3 "
+        "WHEN f.features LIKE '%debug_info%' THEN 2 WHEN f.features LIKE '%symtab%' THEN 1 "
         "ELSE 0 END DESC, f.id DESC LIMIT 1) THEN 1 ELSE 0 END WHERE debug_id = $1";
     int64_t *images = NULL;
     size_t count = 0;
@@ -187,7 +189,7 @@ fw_error symbol_store_remove(struct db_conn *conn, int64_t row, struct symbol_fi
         file->blob[0] = 0;
     if (map)
         file->map_blob[0] = 0;
-    if (error == FW_OK)
+    if (error == FW_OK && file->kind != DEBUG_FILE_SOURCES)
         error = symbol_store_choose(conn, file->id, file->id_size, why);
     /* Who sends the same again is not told that it is here. */
     symbol_id_hex(file->id, file->id_size, hex, sizeof hex);
@@ -196,4 +198,21 @@ fw_error symbol_store_remove(struct db_conn *conn, int64_t row, struct symbol_fi
         error = db_run(conn, why, "DELETE FROM upload WHERE state = 2 AND result LIKE $1",
                        DB_VALUES(db_text(pattern)));
     return error;
+}
+
+fw_error symbol_store_orphan(struct db_conn *conn, const uint8_t *id, size_t id_size, int64_t *row,
+                             struct fw_failure *why)
+{
+    struct db_rows *rows;
+    *row = 0;
+    fw_error error = db_query(conn, &rows, why,
+                              "SELECT s.id FROM symbol_file s WHERE s.debug_id = $1 AND s.kind = 4 "
+                              "AND NOT EXISTS (SELECT 1 FROM symbol_file f WHERE f.debug_id = $1 "
+                              "AND f.kind < 4) LIMIT 1",
+                              DB_VALUES(db_bytes(id, id_size)));
+    if (error != FW_OK)
+        return error;
+    if (db_next(rows))
+        *row = db_get_int(rows, 0);
+    return db_end(rows, why);
 }

@@ -36,6 +36,12 @@ fw_error symbol_store_choose(struct db_conn *conn, const uint8_t *id, size_t id_
 fw_error symbol_store_remove(struct db_conn *conn, int64_t row, struct symbol_file *file,
                              struct fw_failure *why);
 
+/* A row of sources whose image has no other file here any longer, to be removed as well; 0: none.
+ */
+fw_error symbol_store_orphan(struct db_conn *conn, const uint8_t *id, size_t id_size, int64_t *row,
+                             struct fw_failure *why);
+
+/* As digits, NUL behind; bytes that have no room in `hex` are left out. */
 void symbol_id_hex(const uint8_t *id, size_t size, char *hex, size_t hex_size);
 
 #endif

@@ -51,7 +51,7 @@ struct symbols {
     struct slot *newest, *oldest;
     size_t count;
     uint64_t bytes;
-    atomic_flag heavy; /* see symbols_heavy_begin */
+    atomic_flag alone; /* see symbols_alone_begin */
 };
 
 fw_error symbols_open(struct collector *c, uint64_t maps_bytes, struct symbols **symbols,
@@ -64,7 +64,7 @@ fw_error symbols_open(struct collector *c, uint64_t maps_bytes, struct symbols *
     (*symbols)->limit = maps_bytes;
     pthread_mutex_init(&(*symbols)->lock, NULL);
     pthread_cond_init(&(*symbols)->asked, NULL);
-    atomic_flag_clear(&(*symbols)->heavy);
+    atomic_flag_clear(&(*symbols)->alone);
     return FW_OK;
 }
 
@@ -365,14 +365,14 @@ void symbols_changed(struct symbols *symbols, const uint8_t *id, size_t id_size)
     pthread_mutex_unlock(&symbols->lock);
 }
 
-bool symbols_heavy_begin(struct symbols *symbols)
+bool symbols_alone_begin(struct symbols *symbols)
 {
-    return !atomic_flag_test_and_set(&symbols->heavy);
+    return !atomic_flag_test_and_set(&symbols->alone);
 }
 
-void symbols_heavy_end(struct symbols *symbols)
+void symbols_alone_end(struct symbols *symbols)
 {
-    atomic_flag_clear(&symbols->heavy);
+    atomic_flag_clear(&symbols->alone);
 }
 
 /* ---- what retention goes by ---- */
@@ -405,7 +405,7 @@ static fw_error note_used(struct collector *c, const struct job *job, struct fw_
     size_t count;
     struct key *keys = take_used(c->symbols, &count);
     struct db_conn *conn = NULL;
-    fw_error error = keys ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "no memory");
+    fw_error error = keys ? FW_OK : failure_memory(why);
     (void)job;
     if (error == FW_OK && count)
         error = db_take(c->db, DB_WRITE, &conn, why);

@@ -37,10 +37,11 @@ void symbols_drop(struct symbols_image *image); /* NULL is fine */
  * map_blob): the next symbols_take of this id looks again. */
 void symbols_changed(struct symbols *symbols, const uint8_t *id, size_t id_size);
 
-/* What takes seconds and some hundred megabytes is done once at a time on a server: large reports,
- * maps as Breakpad text. False: something is under way, the client is to try again. */
-bool symbols_heavy_begin(struct symbols *symbols);
-void symbols_heavy_end(struct symbols *symbols);
+/* What takes seconds and some hundred megabytes is done alone, one at a time on a server: large
+ * requests of POST /symbolicate/v5, maps as Breakpad text. False: something is under way, the
+ * client is to try again. */
+bool symbols_alone_begin(struct symbols *symbols);
+void symbols_alone_end(struct symbols *symbols);
 
 /* The map as Breakpad text, malloc'ed. Heavy. */
 fw_error symbols_breakpad(const struct symbols_image *image, uint8_t **text, size_t *size,

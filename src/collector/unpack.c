@@ -37,6 +37,8 @@ struct unpacking {
     const char **names; /* NAME_SLOTS, by their hash */
     size_t name_bytes;
     char shown[SHOWN + 4]; /* the entry in hand */
+    const char *name;      /* the same, as it is */
+    bool is_file;
 };
 
 static la_ssize_t give(struct archive *archive, void *context, const void **bytes)
@@ -132,6 +134,8 @@ static fw_error check_entry(struct unpacking *u, struct archive_entry *entry, bo
         return failure_say(u->why, FW_ERR_UNSUPPORTED, 0, "entry %llu has no name that can be read",
                            (unsigned long long)u->sum->entries);
     show_name(u, name);
+    u->name = name;
+    u->is_file = packed_file || archive_entry_filetype(entry) == AE_IFREG;
     if (packed_file)
         return FW_OK; /* libarchive calls it "data" */
     if (strlen(name) > NAME_MAX_BYTES)
@@ -206,12 +210,13 @@ static fw_error decide(struct unpacking *u, struct contents *c)
     const struct unpack_sink *sink = u->sink;
     struct span start = {c->start, c->start_size};
     c->decided = true;
-    c->wanted = debug_file_form(start) != DEBUG_FILE_NONE;
+    c->wanted = sink->all ? u->is_file : debug_file_form(start) != DEBUG_FILE_NONE;
     u->sum->archives += is_archive(start);
     if (!c->wanted)
         return FW_OK;
     u->sum->files++;
-    if (!sink->begin(sink->context, u->shown) || !sink->write(sink->context, 0, start))
+    if (!sink->begin(sink->context, sink->all ? u->name : u->shown) ||
+        !sink->write(sink->context, 0, start))
         return sink_ended(u);
     return FW_OK;
 }
@@ -226,9 +231,8 @@ static fw_error take_block(struct unpacking *u, struct contents *c, uint64_t off
         return error;
     bool hole = offset > c->end;
     c->end = offset + block.size;
-    if (!c->decided && hole && !c->start_size) {
+    if (!c->decided && hole && !c->start_size && !u->sink->all)
         c->decided = true; /* begins with zeros: nothing we know does */
-    }
     while (!c->decided && block.size && !hole) {
         size_t room = sizeof c->start - c->start_size;
         size_t n = block.size < room ? block.size : room;

@@ -28,12 +28,13 @@ struct unpack_source { /* the upload's bytes, from its start on */
 };
 
 struct unpack_sink { /* each returns false to end it all; the caller knows why */
-    /* A file that is of use begins: `name` as the archive has it, for messages. */
+    /* A file that is of use begins: `name` as the archive has it, for messages (but see `all`). */
     bool (*begin)(void *context, const char *name);
     /* Offsets ascend; what is left out are zeros. */
     bool (*write)(void *context, uint64_t offset, struct span bytes);
     bool (*end)(void *context, uint64_t size);
     void *context;
+    bool all; /* every file is of use, and `begin` gets its whole name as it is */
 };
 
 struct unpack_sum {

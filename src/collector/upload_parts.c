@@ -44,7 +44,7 @@ static fw_error list_pieces(struct collector *c, const char *id, struct piece **
     if (error == FW_OK)
         error = db_end(rows, why);
     db_give(c->db, conn);
-    return room ? error : failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    return room ? error : failure_memory(why);
 }
 
 static fw_error copy_piece(struct collector *c, const struct piece *piece, int to, uint8_t *buffer,
@@ -83,7 +83,7 @@ fw_error upload_put_together(struct collector *c, const struct job *job, const c
     EVP_MD_CTX *hash = EVP_MD_CTX_new();
     fw_error error = list_pieces(c, id, &pieces, &count, why);
     if (error == FW_OK && (!buffer || !hash || !EVP_DigestInit(hash, EVP_sha256())))
-        error = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        error = failure_memory(why);
     for (size_t i = 0; error == FW_OK && i < count; i++) {
         if (pieces[i].start != at)
             break;
@@ -94,7 +94,7 @@ fw_error upload_put_together(struct collector *c, const struct job *job, const c
     if (error == FW_OK && at != size)
         error = failure_say(why, FW_ERR_CORRUPT, 0, "parts of the upload are missing");
     if (error == FW_OK && !EVP_DigestFinal(hash, digest, NULL))
-        error = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+        error = failure_memory(why);
     if (error == FW_OK)
         memcpy(sha256, digest, 32);
     EVP_MD_CTX_free(hash);

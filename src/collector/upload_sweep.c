@@ -4,9 +4,7 @@
  * A blob is made before the row that names it, and goes after the row: one that is older than a
  * day and has no row was left by a server that was killed in between.
  */
-#include "base/array.h"
-#include "base/failure.h"
-#include "collector/blobs.h"
+#include "collector/blobs_sweep.h"
 #include "collector/db.h"
 #include "collector/uploads.h"
 
@@ -56,35 +54,13 @@ static fw_error sweep_rows(struct db_conn *conn, struct fw_failure *why)
 
 /* ---- blobs ---- */
 
-struct keys {
-    char **list;
-    size_t count, capacity;
-    uint64_t before_ms;
-    bool full;
-};
-
-static bool take_key(void *context, const char *key, uint64_t size, uint64_t changed_ms)
-{
-    struct keys *k = context;
-    (void)size;
-    if (changed_ms >= k->before_ms)
-        return true;
-    char *copy = array_room(&k->list, &k->capacity, k->count, sizeof *k->list) ? strdup(key) : NULL;
-    k->full = !copy;
-    if (copy)
-        k->list[k->count++] = copy;
-    return copy != NULL;
-}
-
 static fw_error is_named(struct db_conn *conn, const char *sql, const struct db_value *values,
                          size_t count, bool *named, struct fw_failure *why)
 {
-    struct db_rows *rows;
-    fw_error error = db_query(conn, &rows, why, sql, values, count);
-    if (error != FW_OK)
-        return error;
-    *named = db_next(rows);
-    return db_end(rows, why);
+    int64_t one;
+    fw_error error = db_query_int(conn, &one, why, sql, values, count);
+    *named = one != 0;
+    return error;
 }
 
 static size_t read_hex(const char *hex, size_t digits, uint8_t *bytes, size_t size)
@@ -122,38 +98,10 @@ static fw_error is_symbol(struct db_conn *conn, const char *key, bool *named,
                     DB_VALUES(db_bytes(bytes, 32), db_text(key)), named, why);
 }
 
-static fw_error sweep_key(struct collector *c, const char *key, struct fw_failure *why)
+static fw_error is_part(struct db_conn *conn, const char *key, bool *named, struct fw_failure *why)
 {
-    struct db_conn *conn;
-    bool named = true;
-    fw_error error = db_take(c->db, DB_READ, &conn, why);
-    if (error != FW_OK)
-        return error;
-    if (strncmp(key, "symbols/", 8) == 0)
-        error = is_symbol(conn, key, &named, why);
-    else
-        error = is_named(conn, "SELECT 1 FROM upload_part WHERE blob = $1", DB_VALUES(db_text(key)),
-                         &named, why);
-    db_give(c->db, conn);
-    return error == FW_OK && !named ? blobs_remove(c->blobs, key, why) : error;
-}
-
-static fw_error sweep_blobs(struct collector *c, const struct job *job, const char *prefix,
-                            struct fw_failure *why)
-{
-    struct keys k = {.before_ms = collector_now_ms() - DAY_MS};
-    fw_error error = blobs_list(c->blobs, prefix, take_key, &k, why);
-    if (error == FW_OK && k.full)
-        error = failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
-    for (size_t i = 0; i < k.count; i++) {
-        if (error == FW_OK)
-            error = sweep_key(c, k.list[i], why);
-        if (error == FW_OK && !jobs_progress(c, job, i, k.count))
-            error = failure_say(why, FW_ERR_TIMEOUT, 0, "given up");
-        free(k.list[i]);
-    }
-    free(k.list);
-    return error;
+    return is_named(conn, "SELECT 1 FROM upload_part WHERE blob = $1", DB_VALUES(db_text(key)),
+                    named, why);
 }
 
 /* ---- this server's files ---- */
@@ -189,10 +137,13 @@ static fw_error run_sweep(struct collector *c, const struct job *job, struct fw_
         return error;
     error = sweep_rows(conn, why);
     db_give(c->db, conn);
+    uint64_t before_ms = collector_now_ms() - DAY_MS;
+    const struct blobs_sweep parts = {"uploads/", before_ms, is_part};
+    const struct blobs_sweep symbols = {"symbols/", before_ms, is_symbol};
     if (error == FW_OK)
-        error = sweep_blobs(c, job, "uploads/", why);
+        error = blobs_sweep(c, job, &parts, why);
     if (error == FW_OK)
-        error = sweep_blobs(c, job, "symbols/", why);
+        error = blobs_sweep(c, job, &symbols, why);
     if (error == FW_OK && upload_work_folder(c, folder, sizeof folder, why))
         sweep_folder(folder, time(NULL) - DAY_MS / 1000, 2);
     return error;

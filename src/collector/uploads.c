@@ -3,30 +3,30 @@
  * contents that are here, or on their way, answers 200 with what became of them: nothing, or only
  * the rest, is sent.
  *
- * Two requests may send the same part at once: each has a blob of its own, and the first that
- * commits wins, for it alone finds `received` where it began.
+ * An upload that is not done yet is nobody's business but its owner's, the token that created it:
+ * until its digest was looked at, its contents are what a client says. Others who know the digest
+ * send their own, and learn of an upload when it is done.
  */
 #include "collector/uploads.h"
 
 #include "base/failure.h"
 #include "collector/blobs.h"
 #include "collector/db.h"
-#include "collector/metrics.h"
 #include "collector/server.h"
 #include "collector/upload_metadata.h"
+#include "collector/uploads_inner.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum {
-    KEEP_LEAST = 256 << 10, /* bytes of a part that broke off: fewer are not worth a blob */
-    RANDOM_DIGITS = 8,
+    OPEN_OF_TOKEN = 64, /* uploads that are being sent; about, when several are created at once */
+    OPEN_OF_ALL = 1024,
+    OPEN_WAIT = 60, /* seconds after which to ask again */
 };
 
 /* ---- shared ---- */
@@ -46,7 +46,7 @@ bool upload_has_room(struct collector *c, uint64_t bytes)
     return server_disk_free(c) >= c->options->disk_reserve + (bytes < most ? bytes : most);
 }
 
-static void random_digits(char *text, size_t digits)
+void upload_random_digits(char *text, size_t digits)
 {
     uint8_t bytes[UPLOAD_ID_DIGITS / 2];
     if (RAND_bytes(bytes, (int)(digits / 2)) != 1)
@@ -61,13 +61,12 @@ static bool is_id(const char *text)
            strspn(text, "0123456789abcdef") == UPLOAD_ID_DIGITS;
 }
 
-static void no_room(struct http_request *r)
+void upload_no_room(struct http_request *r)
 {
     http_reply_error(r, 507, "the server's disk is nearly full: make room there, or send later");
 }
 
-/* Every answer names the version; a client of another one is refused. */
-static bool speak_tus(struct http_request *r)
+bool upload_speaks_tus(struct http_request *r)
 {
     const char *version = http_header(r, "Tus-Resumable");
     http_set_header(r, "Tus-Resumable", "1.0.0");
@@ -78,7 +77,7 @@ static bool speak_tus(struct http_request *r)
     return false;
 }
 
-static bool header_number(const struct http_request *r, const char *name, uint64_t *value)
+bool upload_header_number(const struct http_request *r, const char *name, uint64_t *value)
 {
     const char *text = http_header(r, name);
     char *end;
@@ -91,15 +90,6 @@ static bool header_number(const struct http_request *r, const char *name, uint64
 
 /* ---- rows ---- */
 
-struct upload { /* a row; texts are in the request's arena */
-    char id[UPLOAD_ID_DIGITS + 1];
-    const char *name, *message, *result;
-    uint64_t size, received;
-    enum upload_state state;
-    uint64_t done, total; /* of the job */
-    bool running;
-};
-
 static const char *copy_text(struct arena *arena, const char *text)
 {
     size_t size = strlen(text ? text : "") + 1;
@@ -109,12 +99,13 @@ static const char *copy_text(struct arena *arena, const char *text)
 
 static const char select_upload[] =
     "SELECT u.id, u.name, u.size, u.received, u.state, u.message, u.result, j.done, j.total, "
-    "j.state FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
+    "j.state, u.owner FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
     "j.state < 2 WHERE u.id = $1";
 static const char select_same[] =
     "SELECT u.id, u.name, u.size, u.received, u.state, u.message, u.result, j.done, j.total, "
-    "j.state FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
-    "j.state < 2 WHERE u.sha256 = $1 AND u.size = $2 AND u.state < 3 "
+    "j.state, u.owner FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
+    "j.state < 2 WHERE u.sha256 = $1 AND u.size = $2 AND (u.state = 2 OR (u.state < 2 AND "
+    "u.owner = $3)) "
     "ORDER BY u.state DESC, u.received DESC LIMIT 1";
 
 /* FW_ERR_NOT_FOUND when there is none. */
@@ -138,7 +129,8 @@ static fw_error find_upload(struct http_request *r, const char *sql, const struc
                                   .result = copy_text(&r->arena, db_get_text(rows, 6)),
                                   .done = (uint64_t)db_get_int(rows, 7),
                                   .total = (uint64_t)db_get_int(rows, 8),
-                                  .running = db_get_int(rows, 9) == 1};
+                                  .running = db_get_int(rows, 9) == 1,
+                                  .owner = db_get_int(rows, 10)};
         snprintf(upload->id, sizeof upload->id, "%s", db_get_text(rows, 0));
     }
     if (error == FW_OK)
@@ -150,15 +142,23 @@ static fw_error find_upload(struct http_request *r, const char *sql, const struc
     return error;
 }
 
-/* The upload of {id}. False, and replied, when there is none. */
-static bool named_upload(struct http_request *r, struct upload *upload)
+/* Of the token that created it, and of administrators. */
+static bool is_owner(const struct http_request *r, const struct upload *u)
+{
+    return u->owner == r->access.id || (r->access.scopes & ACCESS_ADMIN && !r->access.project);
+}
+
+bool upload_of_path(struct http_request *r, struct upload *upload)
 {
     const char *id = http_part(r, "id");
     struct fw_failure why = {0};
     if (!is_id(id))
         failure_say(&why, FW_ERR_NOT_FOUND, 0, "no such upload");
-    else if (find_upload(r, select_upload, DB_VALUES(db_text(id)), upload, &why) == FW_OK)
-        return true;
+    else if (find_upload(r, select_upload, DB_VALUES(db_text(id)), upload, &why) == FW_OK) {
+        if (upload->state == UPLOAD_CONVERTED || is_owner(r, upload))
+            return true;
+        failure_say(&why, FW_ERR_NOT_FOUND, 0, "no such upload");
+    }
     http_reply_failure(r, &why);
     return false;
 }
@@ -175,24 +175,70 @@ static json_t *upload_json(const struct upload *u)
                      files ? files : json_array());
 }
 
-static void set_number(struct http_request *r, const char *name, uint64_t value)
+void upload_set_number(struct http_request *r, const char *name, uint64_t value)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, value);
     http_set_header(r, name, text);
 }
 
-static void set_place(struct http_request *r, const struct upload *u)
+void upload_set_place(struct http_request *r, const struct upload *u)
 {
     char place[64 + UPLOAD_ID_DIGITS];
     snprintf(place, sizeof place, "/api/v1/uploads/%s", u->id);
     http_set_header(r, "Location", place);
-    set_number(r, "Upload-Offset", u->received);
-    set_number(r, "Upload-Length", u->size);
+    upload_set_number(r, "Upload-Offset", u->received);
+    upload_set_number(r, "Upload-Length", u->size);
     http_set_header(r, "Cache-Control", "no-store");
 }
 
 /* ---- creation ---- */
+
+static fw_error count_open(struct db_conn *conn, int64_t owner, int64_t *mine, int64_t *all,
+                           struct fw_failure *why)
+{
+    struct db_rows *rows;
+    fw_error error = db_query(conn, &rows, why,
+                              "SELECT (SELECT COUNT(*) FROM upload WHERE state = 0 AND owner = $1),"
+                              " (SELECT COUNT(*) FROM upload WHERE state = 0)",
+                              DB_VALUES(db_int(owner)));
+    if (error != FW_OK)
+        return error;
+    if (db_next(rows)) {
+        *mine = db_get_int(rows, 0);
+        *all = db_get_int(rows, 1);
+    }
+    return db_end(rows, why);
+}
+
+/* False, and replied, when too many are being sent. */
+static bool may_open(struct http_request *r)
+{
+    struct db_conn *conn;
+    struct fw_failure why = {0};
+    int64_t mine = 0, all = 0;
+    fw_error error = db_take(r->collector->db, DB_READ, &conn, &why);
+    if (error == FW_OK) {
+        error = count_open(conn, r->access.id, &mine, &all, &why);
+        db_give(r->collector->db, conn);
+    }
+    if (error != FW_OK) {
+        http_reply_failure(r, &why);
+        return false;
+    }
+    if (mine < OPEN_OF_TOKEN && all < OPEN_OF_ALL)
+        return true;
+    upload_set_number(r, "Retry-After", OPEN_WAIT);
+    if (mine >= OPEN_OF_TOKEN)
+        http_reply_error(r, 429,
+                         "%d uploads of this token are not whole: finish them, or remove them "
+                         "(DELETE); those that nobody continues go after three days",
+                         OPEN_OF_TOKEN);
+    else
+        http_reply_error(r, 507, "%d uploads are not whole, more are not taken: try again later",
+                         OPEN_OF_ALL);
+    return false;
+}
 
 static fw_error insert_upload(struct http_request *r, const struct upload *u, const uint8_t *sha256,
                               struct fw_failure *why)
@@ -206,11 +252,11 @@ static fw_error insert_upload(struct http_request *r, const struct upload *u, co
     if (error == FW_OK)
         error = db_run(conn, why,
                        "INSERT INTO upload (id, name, size, sha256, received, state, message, "
-                       "created_ms, changed_ms, created_by) VALUES ($1, $2, $3, $4, 0, 0, '', $5, "
-                       "$5, $6)",
+                       "created_ms, changed_ms, created_by, owner) VALUES ($1, $2, $3, $4, 0, 0, "
+                       "'', $5, $5, $6, $7)",
                        DB_VALUES(db_text(u->id), db_text(u->name), db_int((int64_t)u->size),
                                  sha256 ? db_bytes(sha256, 32) : db_null(), db_int(now),
-                                 db_text(r->access.label)));
+                                 db_text(r->access.label), db_int(r->access.id)));
     if (error == FW_OK)
         error = db_commit(conn, why);
     db_give(r->collector->db, conn);
@@ -221,7 +267,7 @@ static fw_error insert_upload(struct http_request *r, const struct upload *u, co
 static bool read_creation(struct http_request *r, struct upload *u, uint8_t sha256[32], bool *given)
 {
     uint64_t most = r->collector->options->upload_bytes;
-    if (!header_number(r, "Upload-Length", &u->size) || !u->size)
+    if (!upload_header_number(r, "Upload-Length", &u->size) || !u->size)
         http_reply_error(r, 400, "Upload-Length must say how many bytes will come");
     else if (u->size > most)
         http_reply_error(r, 413, "more than %" PRIu64 " MB, the limit for one upload here",
@@ -237,7 +283,7 @@ static bool read_creation(struct http_request *r, struct upload *u, uint8_t sha2
 
 static void reply_upload(struct http_request *r, int status, const struct upload *u)
 {
-    set_place(r, u);
+    upload_set_place(r, u);
     http_reply_json(r, status, upload_json(u));
 }
 
@@ -246,13 +292,15 @@ static void create_new(struct http_request *r, struct upload *u, const uint8_t *
     struct fw_failure why = {0};
     char name[UPLOAD_NAME_SIZE];
     if (!upload_has_room(r->collector, u->size)) {
-        no_room(r);
+        upload_no_room(r);
         return;
     }
+    if (!may_open(r))
+        return;
     upload_metadata_name(http_header(r, "Upload-Metadata"), name);
     u->name = name;
     u->result = u->message = "";
-    random_digits(u->id, UPLOAD_ID_DIGITS);
+    upload_random_digits(u->id, UPLOAD_ID_DIGITS);
     if (insert_upload(r, u, sha256, &why) == FW_OK)
         reply_upload(r, 201, u);
     else
@@ -265,12 +313,13 @@ static void create(struct http_request *r)
     struct fw_failure why = {0};
     uint8_t sha256[32];
     bool given;
-    if (!speak_tus(r) || !read_creation(r, &u, sha256, &given))
+    if (!upload_speaks_tus(r) || !read_creation(r, &u, sha256, &given))
         return;
-    fw_error error =
-        given ? find_upload(r, select_same,
-                            DB_VALUES(db_bytes(sha256, 32), db_int((int64_t)u.size)), &same, &why)
-              : FW_ERR_NOT_FOUND;
+    fw_error error = given ? find_upload(r, select_same,
+                                         DB_VALUES(db_bytes(sha256, 32), db_int((int64_t)u.size),
+                                                   db_int(r->access.id)),
+                                         &same, &why)
+                           : FW_ERR_NOT_FOUND;
     if (error == FW_OK)
         reply_upload(r, 200, &same);
     else if (error == FW_ERR_NOT_FOUND)
@@ -284,187 +333,16 @@ static void options(struct http_request *r)
     http_set_header(r, "Tus-Resumable", "1.0.0");
     http_set_header(r, "Tus-Version", "1.0.0");
     http_set_header(r, "Tus-Extension", "creation,termination");
-    set_number(r, "Tus-Max-Size", r->collector->options->upload_bytes);
+    upload_set_number(r, "Tus-Max-Size", r->collector->options->upload_bytes);
     http_reply_text(r, 204, "text/plain", "");
 }
 
 static void show(struct http_request *r)
 {
     struct upload u;
-    if (!speak_tus(r) || !named_upload(r, &u))
+    if (!upload_speaks_tus(r) || !upload_of_path(r, &u))
         return;
     reply_upload(r, 200, &u);
-}
-
-/* ---- a part ---- */
-
-struct part { /* what one PATCH brings */
-    struct collector *c;
-    char id[UPLOAD_ID_DIGITS + 1];
-    char random[RANDOM_DIGITS + 1];
-    char path[512];
-    int fd;
-    uint64_t offset, size, left; /* `left`: that the upload still lacks */
-};
-
-static void part_free(struct part *p)
-{
-    if (p->fd >= 0)
-        close(p->fd);
-    unlink(p->path);
-    free(p);
-}
-
-/* NULL, and replied, when it may not begin. */
-static struct part *part_begin(struct http_request *r)
-{
-    struct upload u;
-    struct fw_failure why = {0};
-    uint64_t offset;
-    char folder[400];
-    const char *type = http_header(r, "Content-Type");
-    if (!speak_tus(r))
-        return NULL;
-    if (!type || strcmp(type, "application/offset+octet-stream") != 0) {
-        http_reply_error(r, 415, "Content-Type must be application/offset+octet-stream");
-        return NULL;
-    }
-    if (!header_number(r, "Upload-Offset", &offset)) {
-        http_reply_error(r, 400, "Upload-Offset must say where the part begins");
-        return NULL;
-    }
-    if (!named_upload(r, &u))
-        return NULL;
-    if (u.state != UPLOAD_SENDING || offset != u.received) {
-        set_place(r, &u);
-        http_reply_error(r, 409, "%" PRIu64 " bytes are here: go on from there", u.received);
-        return NULL;
-    }
-    if (!upload_has_room(r->collector, UPLOAD_PART_BYTES)) {
-        no_room(r);
-        return NULL;
-    }
-    struct part *p = calloc(1, sizeof *p);
-    if (!p || !upload_work_folder(r->collector, folder, sizeof folder, &why)) {
-        free(p);
-        http_reply_error(r, 503, "the server has no memory or no folder for the part");
-        return NULL;
-    }
-    *p = (struct part){.c = r->collector, .offset = offset, .left = u.size - u.received};
-    snprintf(p->id, sizeof p->id, "%s", u.id);
-    random_digits(p->random, RANDOM_DIGITS);
-    snprintf(p->path, sizeof p->path, "%s/part-%s-%s", folder, p->id, p->random);
-    p->fd = open(p->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (p->fd >= 0)
-        return p;
-    free(p);
-    http_reply_error(r, 503, "the server cannot make a file for the part");
-    return NULL;
-}
-
-static bool part_piece(struct http_request *r, void **state, const uint8_t *data, size_t size)
-{
-    struct part *p = *state;
-    if (!p && !(p = *state = part_begin(r)))
-        return false;
-    if (size > p->left - p->size) {
-        http_reply_error(r, 413, "more bytes than Upload-Length said");
-        return false;
-    }
-    while (size) {
-        ssize_t n = write(p->fd, data, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            no_room(r);
-            return false;
-        }
-        data += n;
-        size -= (size_t)n;
-        p->size += (uint64_t)n;
-    }
-    return true;
-}
-
-static fw_error part_rows(struct part *p, struct db_conn *conn, const char *key, bool *won,
-                          struct fw_failure *why)
-{
-    uint64_t changed = 0;
-    int64_t now = (int64_t)collector_now_ms(), state = p->size == p->left;
-    fw_error error = db_begin(conn, why);
-    if (error == FW_OK)
-        error = db_change(conn, why, &changed,
-                          "UPDATE upload SET received = received + $2, state = $5, changed_ms = $4 "
-                          "WHERE id = $1 AND received = $3 AND state = 0",
-                          DB_VALUES(db_text(p->id), db_int((int64_t)p->size),
-                                    db_int((int64_t)p->offset), db_int(now), db_int(state)));
-    *won = changed == 1;
-    if (error != FW_OK || !*won)
-        return error;
-    error = db_run(conn, why,
-                   "INSERT INTO upload_part (upload, start, size, blob) VALUES ($1, $2, $3, $4)",
-                   DB_VALUES(db_text(p->id), db_int((int64_t)p->offset), db_int((int64_t)p->size),
-                             db_text(key)));
-    if (error == FW_OK && state)
-        error = jobs_add(conn, "convert", p->id, "", why);
-    return error == FW_OK ? db_commit(conn, why) : error;
-}
-
-/* Makes the part durable. *won is false when another request was faster. */
-static fw_error part_commit(struct part *p, bool *won, struct fw_failure *why)
-{
-    char key[128];
-    struct db_conn *conn;
-    *won = false;
-    snprintf(key, sizeof key, "uploads/%s/%" PRIu64 "-%s", p->id, p->offset, p->random);
-    fw_error error = blobs_put_file(p->c->blobs, key, p->path, why);
-    if (error != FW_OK)
-        return error;
-    error = db_take(p->c->db, DB_WRITE, &conn, why);
-    if (error == FW_OK) {
-        error = part_rows(p, conn, key, won, why);
-        db_give(p->c->db, conn);
-    }
-    /* After a commit that failed the row may be there after all: then the job "uploads" decides. */
-    if (error == FW_OK && !*won)
-        blobs_remove(p->c->blobs, key, NULL);
-    if (error == FW_OK && *won)
-        metrics_add(p->c->metrics, METRIC_UPLOAD_BYTES, p->size);
-    if (error == FW_OK && *won && p->size == p->left)
-        jobs_wake(p->c->jobs);
-    return error;
-}
-
-static void part_end(struct http_request *r)
-{
-    struct part *p = http_stream_state(r);
-    struct fw_failure why = {0};
-    bool won = true;
-    if (!p && !(p = part_begin(r)))
-        return;
-    fw_error error = p->size ? part_commit(p, &won, &why) : FW_OK;
-    if (error != FW_OK) {
-        http_reply_failure(r, &why);
-    } else if (!won) {
-        http_reply_error(r, 409, "another request sent this part: ask where to go on");
-    } else {
-        http_set_header(r, "Tus-Resumable", "1.0.0");
-        set_number(r, "Upload-Offset", p->offset + p->size);
-        http_reply_text(r, 204, "text/plain", "");
-    }
-    part_free(p);
-}
-
-/* The connection broke, or the part was refused: what came whole is kept. */
-static void part_drop(void *state)
-{
-    struct part *p = state;
-    struct fw_failure why;
-    bool won;
-    if (p && p->size >= KEEP_LEAST)
-        part_commit(p, &won, &why);
-    if (p)
-        part_free(p);
 }
 
 /* ---- termination ---- */
@@ -498,8 +376,12 @@ static void terminate(struct http_request *r)
     struct db_conn *conn;
     bool gone = false;
     char prefix[64];
-    if (!speak_tus(r) || !named_upload(r, &u))
+    if (!upload_speaks_tus(r) || !upload_of_path(r, &u))
         return;
+    if (!is_owner(r, &u)) {
+        http_reply_error(r, 403, "another token has sent it: an administrator may remove it");
+        return;
+    }
     fw_error error = db_take(r->collector->db, DB_WRITE, &conn, &why);
     if (error == FW_OK) {
         error = remove_rows(conn, u.id, &gone, &why);
@@ -531,9 +413,9 @@ static const struct http_route routes[] = {
      .needs = ACCESS_SYMBOLS_WRITE,
      .flags = HTTP_STREAM,
      .body_limit = UPLOAD_PART_BYTES,
-     .handle = part_end,
-     .piece = part_piece,
-     .drop = part_drop},
+     .handle = upload_part_end,
+     .piece = upload_part_piece,
+     .drop = upload_part_drop},
     {.method = "DELETE",
      .pattern = "/api/v1/uploads/{id}",
      .needs = ACCESS_SYMBOLS_WRITE,

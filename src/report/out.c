@@ -1,6 +1,7 @@
 #include "report/out.h"
 
 #include "base/array.h"
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -33,6 +34,14 @@ void out_bytes(struct report_bytes *out, const void *data, size_t size)
 void out_text(struct report_bytes *out, const char *text)
 {
     out_bytes(out, text, strlen(text));
+}
+
+void out_hex(struct report_bytes *out, const void *bytes, size_t size)
+{
+    if (!room(out, 2 * size))
+        return;
+    hex_text(out->data + out->size, bytes, size);
+    out->size += 2 * size;
 }
 
 void out_repeat(struct report_bytes *out, char byte, size_t count)

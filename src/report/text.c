@@ -7,15 +7,6 @@ struct cursor cursor_over(struct span text, size_t begin, size_t end)
     return (struct cursor){text.data, begin < end ? begin : end, end};
 }
 
-int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 bool cursor_take(struct cursor *c, char byte)
 {
     if (c->pos >= c->end || c->data[c->pos] != (uint8_t)byte)

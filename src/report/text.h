@@ -5,6 +5,7 @@
 #ifndef REPORT_TEXT_H
 #define REPORT_TEXT_H
 
+#include "base/hex.h"
 #include "base/reader.h"
 
 struct cursor { /* offsets into the text */
@@ -22,7 +23,6 @@ static inline uint8_t cursor_peek(const struct cursor *c)
 {
     return c->pos < c->end ? c->data[c->pos] : 0;
 }
-int hex_digit(uint8_t c); /* -1: none */
 bool cursor_take(struct cursor *c, char byte);
 /* Takes `word` when it stands here. */
 bool cursor_word(struct cursor *c, const char *word);

@@ -296,8 +296,7 @@ static void out_images(struct crash_text *t)
                  (unsigned long long)(image->load + (image->size ? image->size - 1 : 0)));
         out_format(t->out, "%18s - %18s %s %s  <", first, image->size ? last : "???",
                    *image->name ? image->name : "???", image->arch ? image->arch : "(*)");
-        for (uint32_t b = 0; b < image->id_size; b++)
-            out_format(t->out, "%02x", image->id[b]);
+        out_hex(t->out, image->id, image->id_size);
         out_format(t->out, "> %s\n", image->path ? image->path : "???");
     }
     out_text(t->out, "\nEOF\n");

@@ -160,8 +160,7 @@ static void out_lib(struct report_bytes *out, const struct report *r,
     out_text(out, ",\"breakpadId\":");
     out_json(out, image->breakpad ? image->breakpad : id);
     out_text(out, image->id_size ? ",\"codeId\":\"" : ",\"codeId\":null");
-    for (uint32_t i = 0; i < image->id_size; i++)
-        out_format(out, "%02x", image->id[i]);
+    out_hex(out, image->id, image->id_size);
     out_text(out, image->id_size ? "\",\"arch\":" : ",\"arch\":");
     out_json(out, image->arch);
     out_text(out, "}");

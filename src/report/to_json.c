@@ -89,8 +89,7 @@ static void out_image(struct report_bytes *out, const struct report *r,
         return;
     }
     out_text(out, ",\"build_id\":\"");
-    for (uint32_t i = 0; i < image->id_size; i++)
-        out_format(out, "%02x", image->id[i]);
+    out_hex(out, image->id, image->id_size);
     out_text(out, "\"");
 }
 

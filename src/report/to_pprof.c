@@ -194,8 +194,7 @@ static void out_mapping(struct pprof *w, size_t number)
     const struct report_image *image = &w->p->report->images[number];
     const struct mapping *mapping = &w->mappings[number];
     struct report_bytes id = {0};
-    for (uint32_t i = 0; i < image->id_size; i++)
-        out_format(&id, "%02x", image->id[i]);
+    out_hex(&id, image->id, image->id_size);
     proto_number(&w->message, 1, mapping->id);
     proto_number(&w->message, 2, mapping->start);
     proto_number(&w->message, 3, profile_add(mapping->start, mapping->size));

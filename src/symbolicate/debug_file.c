@@ -40,6 +40,21 @@ enum debug_file_form debug_file_form(struct span start)
     return import_is_breakpad(start) ? DEBUG_FILE_BREAKPAD : DEBUG_FILE_NONE;
 }
 
+enum debug_file_form debug_file_form_at(const char *path)
+{
+    uint8_t start[DEBUG_FILE_START];
+    FILE *file = fopen(path, "rbe");
+    size_t got = file ? fread(start, 1, sizeof start, file) : 0;
+    if (file)
+        fclose(file);
+    return debug_file_form((struct span){start, got});
+}
+
+bool debug_file_is_symbols(enum debug_file_form form)
+{
+    return form == DEBUG_FILE_MAP || form == DEBUG_FILE_GSYM || form == DEBUG_FILE_BREAKPAD;
+}
+
 bool debug_file_has_code(const struct object *object)
 {
     struct object_section section;

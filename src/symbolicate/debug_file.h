@@ -21,11 +21,16 @@ enum {
     DEBUG_FILE_ID_LEAST = 4 /* bytes of an identity; what is shorter is none */
 };
 enum debug_file_form debug_file_form(struct span start);
+/* The same by the start of a file; DEBUG_FILE_NONE when it cannot be read. */
+enum debug_file_form debug_file_form_at(const char *path);
+/* Whether files of this form hold symbols alone: a symbol map, GSYM or Breakpad text. */
+bool debug_file_is_symbols(enum debug_file_form form);
 
 enum debug_file_kind {
     DEBUG_FILE_EXECUTABLE = 1, /* has code */
     DEBUG_FILE_DEBUGINFO = 2,  /* debug information alone: a dSYM, a separate debug file */
-    DEBUG_FILE_SYMBOLS = 3     /* a map as it came: ours, GSYM, Breakpad */
+    DEBUG_FILE_SYMBOLS = 3,    /* a map as it came: ours, GSYM, Breakpad */
+    DEBUG_FILE_SOURCES = 4     /* source files: no debug file, but kept by the same identity */
 };
 enum debug_file_features {
     DEBUG_FILE_SYMTAB = 1, /* names of functions that are not exported */

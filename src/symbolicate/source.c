@@ -9,6 +9,7 @@
 
 #include "object/debug_sections.h"
 #include "object/object.h"
+#include "symbolicate/debug_file.h"
 #include "symbolicate/find.h"
 #include "symbolicate/identity.h"
 #include "symmap/convert.h"
@@ -33,21 +34,6 @@ static fw_error fail(struct fw_failure *why, fw_error code, const char *path, co
         snprintf(why->message, sizeof why->message, "%s: %s", path ? path : "image", text);
     }
     return code;
-}
-
-enum map_kind { NO_MAP = 0, OWN_MAP, FOREIGN_MAP /* GSYM, Breakpad text */ };
-
-static enum map_kind map_kind(const char *path)
-{
-    uint8_t start[64];
-    FILE *file = fopen(path, "rbe");
-    size_t got = file ? fread(start, 1, sizeof start, file) : 0;
-    if (file)
-        fclose(file);
-    struct span bytes = {start, got};
-    if (got >= 8 && memcmp(start, SYMMAP_MAGIC, 8) == 0)
-        return OWN_MAP;
-    return import_is_gsym(bytes) || import_is_breakpad(bytes) ? FOREIGN_MAP : NO_MAP;
 }
 
 static void take_identity(struct fw_source *s, const uint8_t *id, size_t size)
@@ -78,11 +64,11 @@ static fw_error import_file(struct fw_source *s, struct symmap **map, struct fw_
     return error;
 }
 
-static fw_error open_map(struct fw_source *s, enum map_kind kind, struct fw_failure *why)
+static fw_error open_map(struct fw_source *s, enum debug_file_form form, struct fw_failure *why)
 {
     struct symmap *map;
     fw_error error =
-        kind == FOREIGN_MAP ? import_file(s, &map, why) : symmap_open(s->path, &map, why);
+        form == DEBUG_FILE_MAP ? symmap_open(s->path, &map, why) : import_file(s, &map, why);
     if (error != FW_OK)
         return error;
     const struct symmap_identity *identity = symmap_identity(map);
@@ -186,10 +172,10 @@ static fw_error check_map(const struct fw_source *s, const struct object_choice 
 static fw_error open_path(struct fw_source *s, const struct object_choice *choice,
                           struct fw_failure *why)
 {
-    enum map_kind kind = map_kind(s->path);
-    if (kind == NO_MAP)
+    enum debug_file_form form = debug_file_form_at(s->path);
+    if (!debug_file_is_symbols(form))
         return open_object(s, choice, why);
-    fw_error error = open_map(s, kind, why);
+    fw_error error = open_map(s, form, why);
     return error == FW_OK ? check_map(s, choice, why) : error;
 }
 

@@ -1,4 +1,5 @@
-/* Functions by number: their heads, further names and calls. Async-signal-safe, as lookups are. */
+/* Functions by number: their heads, further names and calls; files by number. Async-signal-safe, as
+ * lookups are. */
 #include "symmap/map.h"
 
 size_t symmap_function_count(const struct symmap *map)
@@ -103,4 +104,17 @@ fw_error symmap_tail_calls(const struct symmap *map, uint32_t function,
             break;
     }
     return FW_OK;
+}
+
+bool symmap_file(const struct symmap *map, uint32_t number, const char **directory,
+                 const char **file)
+{
+    if (number >= map->file_count)
+        return false;
+    const uint8_t *p = map->section[SECTION_FILES].data + (size_t)number * FILE_SIZE;
+    *directory = map_string(map, get_u32(p));
+    *file = map_string(map, get_u32(p + 4));
+    if (!*directory)
+        *directory = "";
+    return true;
 }

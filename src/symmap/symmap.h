@@ -67,6 +67,11 @@ struct symmap_frame {
 fw_error symmap_lookup(const struct symmap *map, uint64_t offset, struct symmap_frame *frames,
                        size_t capacity, size_t *count);
 
+/* The source files that anything in the map is of, in no order; directory and file as in
+ * symmap_frame. False past the last; *file is NULL for one that is damaged. */
+bool symmap_file(const struct symmap *map, uint32_t number, const char **directory,
+                 const char **file);
+
 /* Names of other functions with the same code (ICF, aliases of the symbol table). */
 size_t symmap_alias_count(const struct symmap *map, uint32_t function);
 const char *symmap_alias(const struct symmap *map, uint32_t function, size_t i);

@@ -1,6 +1,8 @@
 /* Files of a folder of reports: the system calls, in one place. spool_folder.h has the rules. */
 #include "watch/spool_folder.h"
 
+#include "base/hex.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,25 +24,13 @@ static void name_of(const char *id, enum spool_kind kind, char name[NAME_SIZE])
 
 void spool_id_text(const uint8_t id[SPOOL_DIGITS / 2], char text[SPOOL_ID_SIZE])
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < SPOOL_DIGITS / 2; i++) {
-        text[2 * i] = digits[id[i] >> 4];
-        text[2 * i + 1] = digits[id[i] & 15];
-    }
-    text[SPOOL_DIGITS] = 0;
-}
-
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    hex_text(text, id, SPOOL_DIGITS / 2);
 }
 
 bool spool_id_bytes(const char *text, uint8_t id[SPOOL_DIGITS / 2])
 {
     for (size_t i = 0; i < SPOOL_DIGITS; i++) {
-        int value = digit(text[i]);
+        int value = hex_lower_digit(text[i]);
         if (value < 0)
             return false;
         id[i / 2] = (uint8_t)(i % 2 ? id[i / 2] | value : value << 4);

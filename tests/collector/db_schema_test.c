@@ -1,7 +1,10 @@
 /* Migrations (db_migrate.c): up, whole or not at all, never down, at once. */
 #include "collector/db_support.h"
+#include "collector/schema_1.h"
 
+#include <libpq-fe.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdio.h>
 
 static void every_table_of_the_schema_is_there(void **state)
@@ -60,6 +63,65 @@ static void a_schema_is_brought_up_or_left_alone(void **state)
     assert_int_equal(number_now("SELECT COUNT(*) FROM later"), 1);
 }
 
+static const char *const old_rows[] = {
+    "INSERT INTO project (slug, name, created_ms) VALUES ('default', 'Default', 1)",
+    "INSERT INTO report (project, report_id, kind, received_ms, started_ms, day, version,"
+    " duration_ns, ending, threads, frames, complete) VALUES (1, 'id', 1, 1795339395188, 5, 6, 1,"
+    " 7, 0, 1, 1, 1)",
+    "INSERT INTO upload (id, name, size, received, state, message, created_ms, changed_ms,"
+    " created_by) VALUES ('u1', 'shop', 10, 4, 0, '', 1, 2, 'ci')",
+    "INSERT INTO brought_name (project, image, frame_offset, flags, number, function, line,"
+    " name_flags) VALUES (1, 0, 16, 1, 0, 'work', 0, 0)",
+    "INSERT INTO brought_name (project, image, frame_offset, flags, number, function, line,"
+    " name_flags) VALUES (1, 0, 16, 1, 1, 'main', 0, 0)",
+};
+
+/* db_open would make the tables of today. */
+static void make_without_tables(void)
+{
+    static const char sql[] = "CREATE TABLE schema_version (version BIGINT NOT NULL)";
+    new_url();
+    if (postgres) {
+        PGconn *pg = PQconnectdb(url);
+        PGresult *result = PQexec(pg, sql);
+        assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+        PQclear(result);
+        PQfinish(pg);
+    } else {
+        sqlite3 *file;
+        assert_int_equal(sqlite3_open(url + strlen("sqlite:"), &file), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(file, sql, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(file);
+    }
+}
+
+/* A database of the version before, with rows, as a server would find it after an upgrade. */
+static void an_old_database_is_upgraded(void **state)
+{
+    (void)state;
+    const struct schema_migration first = {schema_1};
+    uint64_t version = 1;
+    assert_string_equal(schema_migrations[0].sql, schema_1); /* a released one never changes */
+    db_close(db);
+    make_without_tables();
+    FINE(db_open_as_it_is(url, &db, &version, &why));
+    assert_int_equal(version, 0);
+    FINE(db_migrate(db, &first, 1, &why));
+    for (size_t i = 0; i < sizeof old_rows / sizeof *old_rows; i++) {
+        struct db_conn *conn = taken(DB_WRITE);
+        FINE(db_run(conn, &why, old_rows[i], DB_NONE));
+        db_give(db, conn);
+    }
+    db_close(db);
+    FINE(db_open(url, &db, &why));
+    assert_int_equal(number_now("SELECT version FROM schema_version"), (int64_t)schema_version);
+    assert_true(schema_version >= 2);
+    assert_int_equal(number_now("SELECT received FROM upload WHERE id = 'u1' AND owner = 0"), 4);
+    assert_true(number_now("SELECT MIN(last_ms) FROM brought_name") == 1795339395188);
+    assert_int_equal(number_now("SELECT made FROM made WHERE project = 1 AND kind = 8"), 2);
+    assert_int_equal(number_now("SELECT duration_ns FROM report"), 7);
+}
+
 struct server {
     pthread_t thread;
     fw_error error;
@@ -95,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_table_of_the_schema_is_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_schema_is_brought_up_or_left_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_old_database_is_upgraded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(servers_may_start_at_once, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

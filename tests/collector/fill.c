@@ -13,7 +13,7 @@
  */
 #include "collector/collector.h"
 #include "collector/db.h"
-#include "collector/grouping_internal.h"
+#include "collector/grouping_inner.h"
 #include "collector/stack_code.h"
 
 #include <inttypes.h>

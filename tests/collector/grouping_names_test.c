@@ -1,6 +1,6 @@
 /* collector/grouping_names.c: names of one function out of different builds come out the same, and
  * those of different functions do not. */
-#include "collector/grouping_internal.h"
+#include "collector/grouping_inner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

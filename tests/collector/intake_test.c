@@ -27,6 +27,7 @@ extern const struct job_kind job_packs_sweep;
 static struct collector c;
 static struct collector_options options;
 static struct reports_maker *maker;
+static struct intake *other; /* of a second server; NULL: there is none */
 
 static void begin(unsigned workers)
 {
@@ -56,8 +57,13 @@ static int set_up_intake(void **state)
     return 0;
 }
 
+/* A failed assertion leaves the intake running: its threads must not outlive the database. */
 static int tear_down_intake(void **state)
 {
+    jobs_stop(c.jobs);
+    intake_stop(other);
+    other = NULL;
+    end();
     reports_maker_free(maker);
     symbols_close(c.symbols);
     blobs_close(c.blobs);
@@ -307,19 +313,19 @@ static void test_leases_of_the_dead(void **state)
 static void test_two_servers(void **state)
 {
     (void)state;
-    struct intake *first, *second;
     begin(2);
-    first = c.intake;
+    other = c.intake;
     begin(2);
-    second = c.intake;
     for (unsigned i = 0; i < 6; i++) {
-        c.intake = i % 2 ? first : second;
+        struct intake *this = c.intake;
+        c.intake = other;
+        other = this;
         add_many(50 * i, 50);
     }
     until_processed();
-    intake_stop(first);
-    intake_stop(second);
-    c.intake = NULL;
+    intake_stop(other);
+    other = NULL;
+    end();
     assert_int_equal(number_now("SELECT COUNT(*) FROM report"), 300);
     expect_sums();
 }

@@ -1,5 +1,6 @@
-"""A server on SQLite, or with --postgres on a PostgreSQL server, whose tables the test can look into
-and make older."""
+"""A server on SQLite, or with --postgres on a PostgreSQL server, and on files, or with --s3 on a
+stand-in for S3, whose tables and blobs the test can look into and make older."""
+import contextlib
 import os
 import sqlite3
 import sys
@@ -7,10 +8,12 @@ import time
 
 import api_support
 import postgres
+import s3
 import server as server_module
 
 DAY_MS = 86400000
 POSTGRES = postgres.Server() if "--postgres" in sys.argv else None
+S3 = s3.StandIn() if "--s3" in sys.argv else None
 names = iter(range(1000))
 
 
@@ -20,6 +23,48 @@ class Server(server_module.Server):
         if POSTGRES:
             self.database = "keep%d" % next(names)
             self.options += ["--database", POSTGRES.database(self.database)]
+        if S3:
+            self.prefix = "keep%d/" % next(names)
+            self.options += ["--store", S3.url(self.prefix)]
+            self.environment.update(S3.environment)
+
+    # --- blobs ---
+
+    def blob_path(self, key):
+        return os.path.join(self.folder, "store", key)
+
+    def blobs(self, prefix=""):
+        """The keys that begin so, sorted."""
+        if S3:
+            with S3.lock:
+                return sorted(k[len(self.prefix):] for k in S3.objects if k.startswith(self.prefix + prefix))
+        top = self.blob_path("")
+        found = (os.path.relpath(os.path.join(at, f), top) for at, _, files in os.walk(top) for f in files)
+        return sorted(k for k in found if k.startswith(prefix) and not os.path.basename(k).startswith("."))
+
+    def read_blob(self, key):
+        if S3:
+            return S3.objects[self.prefix + key]
+        with open(self.blob_path(key), "rb") as file:
+            return file.read()
+
+    def write_blob(self, key, data):
+        if S3:
+            S3.objects[self.prefix + key], S3.changed[self.prefix + key] = data, time.time()
+            return
+        os.makedirs(os.path.dirname(self.blob_path(key)), exist_ok=True)
+        with open(self.blob_path(key), "wb") as file:
+            file.write(data)
+
+    def age_blobs(self):
+        """As if all were put years ago."""
+        for key in self.blobs():
+            if S3:
+                S3.changed[self.prefix + key] = 1e9
+            else:
+                os.utime(self.blob_path(key), (1e9, 1e9))
+
+    # --- rows ---
 
     def sql(self, text):
         """Rows of texts and numbers; HEX(column) for bytes, BYTES'ab12' for a literal."""
@@ -139,10 +184,7 @@ def check_sums(server):
 def run(main):
     """Exit status 77 when there is no PostgreSQL."""
     try:
-        if POSTGRES:
-            with POSTGRES:
-                main()
-        else:
+        with POSTGRES or contextlib.nullcontext(), S3 or contextlib.nullcontext():
             main()
     except postgres.Missing as missing:
         print("skip: %s" % missing)

@@ -15,7 +15,7 @@ import threading
 import time
 
 from debug_files import create, named_elf, patch
-from load import Load, SQLite, check_bodies, check_reports, check_sums, made_reports, until_idle
+from load import Load, SQLite, check_bodies, check_reports, check_sums, leases_run_out, made_reports, until_idle
 from server import Server
 
 MAKE = next(a for a in sys.argv[1:] if os.path.basename(a).endswith("collector_make"))
@@ -111,8 +111,8 @@ def main():
                 other.join()
             check_reports(db, load)
             check_sums(db, groups=False)  # jobs may have been moving reports between groups
+        leases_run_out(db)
         server.start()
-        # What the dead held is free when its lease runs out, after a minute.
         until_idle(server, 300)
         count = check_reports(db, load)
         check_sums(db)

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 try:
     import jsonschema
@@ -13,6 +14,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import api_support
+import debug_files
 from server import Server, program
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -219,11 +221,30 @@ def check_access(c):
     c.call("get", A + "openapi.yaml", token=None)
 
 
+def check_source(c, A):
+    c.call("get", A + "symbols/source", query="?image=abcd&file=/a.c&line=1")
+    c.call("get", A + "symbols/source", query="?line=1")
+    with tempfile.TemporaryDirectory(prefix="framewalk-test-") as folder:
+        path = debug_files.compile_elf(folder)
+        if not path:
+            print("note: no compiler: no source is asked for")
+            return
+        key = os.path.join(folder, "token")
+        with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "w") as out:
+            out.write(c.server.token)
+        subprocess.run([api_support.tool("framewalk"), "push", "--wait", "--sources", path, "--to",
+                        c.server.url(), "--key-file", key], check=True, capture_output=True)
+        value = c.call("get", A + "symbols/source", query="?image=%s&line=3&file=%s" % (
+            debug_files.build_id(path), path + ".c"))
+        assert "load_prices" in value["context_line"], value
+
+
 def check_symbols(c):
     A = "/api/v1/"
     c.call("get", A + "symbols/missing", query="?project=default")
     c.call("post", A + "symbols/have", body={"ids": [{"debug_id": "ab" * 20, "arch": "x86_64",
                                                       "kind": "debuginfo"}]})
+    check_source(c, A)
     c.call("get", A + "symbols/files")
     c.call("post", A + "symbolicate", body=b"0x1000\n", headers={"Content-Type": "text/plain"})
     c.call("post", A + "symbolicate", body=b"0x1000\n",
@@ -256,6 +277,9 @@ def check_keep(c, P, at):
     assert c.call("get", P + "retention", at)["reports"] == 0
     c.call("post", P + "retention", at)
     c.call("post", P + "forget", at, body={"install": "nobody"})
+    assert c.call("get", P + "failed", at) == {"items": [], "next": None}
+    for action in ("requeue", "delete"):
+        assert c.call("post", P + "failed/" + action, at, body={"all": True}) == {"reports": 0, "left": 0}
 
 
 def main():

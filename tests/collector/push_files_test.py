@@ -14,8 +14,8 @@ import unittest
 import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from debug_files import build_id, compile_elf, split_elf
-from server import SKIP, Server
+from debug_files import build_id, compile_elf, send, split_elf
+from server import SKIP, Server, key_file
 
 SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/data")
 TOOL = sys.argv[2]
@@ -121,6 +121,22 @@ class HostileCollector(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("taken its place", done.stderr)
 
+    def test_never_done(self):
+        """A collector that says for ever that it will begin soon."""
+        def answer(method, path, times):
+            if path.endswith("have"):
+                return 200, {"missing": [0]}
+            if method == "POST":
+                return 201, self.upload(0)
+            return (204, None) if method == "PATCH" else (200, self.upload(0, "queued"))
+        done, _ = self.push(answer, "--wait-limit", "1", self.file)
+        self.assertEqual(done.returncode, 8, done)
+        self.assertIn("still queued", done.stdout)
+        self.assertIn("--wait-limit", done.stdout)
+        for wrong in "x", "-1", "1s", "99999999", "":
+            done, times = self.push(answer, "--wait-limit", wrong, self.file)
+            self.assertEqual((done.returncode, times), (2, 0), done)
+
     def test_back_and_forth(self):
         """An offset that goes back and forth is no progress."""
         def answer(method, path, times):
@@ -144,19 +160,12 @@ class Push(unittest.TestCase):
             print("no C compiler: skipped")
             sys.exit(SKIP)
         cls.server = Server("--disk-reserve", "1M").start()
-        cls.key = cls.key_file(cls.server.new_token(["symbols:write"]), "token")
+        cls.key = key_file(cls.folder, "token", cls.server.new_token(["symbols:write"]))
 
     @classmethod
     def tearDownClass(cls):
         cls.server.__exit__(None, None, None)
         shutil.rmtree(cls.folder)
-
-    @classmethod
-    def key_file(cls, secret, name):
-        path = os.path.join(cls.folder, name)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
-            out.write(secret)
-        return path
 
     def place(self, name):
         path = os.path.join(self.folder, name)
@@ -251,13 +260,79 @@ class Push(unittest.TestCase):
         self.push(folder)
         self.assertEqual(set(os.listdir(folder)), names)  # no lock, nothing removed
 
+    # --- DWARF in several files ---
+
+    def names_of(self, path, offset):
+        """Functions at an offset of a program, innermost first, as the collector tells them."""
+        body = json.dumps({"jobs": [{"memoryMap": [[os.path.basename(path), build_id(path).upper()[:32] + "0"]],
+                                     "stacks": [[[0, offset]]]}]}).encode()
+        reply = self.server.post("/api/v1/symbolicate", ("%s+0x%x\n" % (build_id(path), offset)).encode(),
+                                 type="text/plain")
+        self.assertEqual(reply.status, 200, (reply.body, body))
+        return reply.text()
+
+    def offset_of(self, path, function):
+        text = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+        return next(int(line.split()[0], 16) for line in text.splitlines() if line.endswith(" " + function))
+
+    def test_split_dwarf(self):
+        """gcc -gsplit-dwarf: lines and inlined calls are in a .dwo beside the program."""
+        for version in "4", "5":
+            folder = self.place("split" + version)
+            path = compile_elf(folder, "shop", int("20" + version), "-gsplit-dwarf", "-gdwarf-" + version)
+            self.assertTrue(glob.glob(folder + "/*.dwo"))
+            offset = self.offset_of(path, "main")
+            self.assertIn("would be sent", self.push("--dry-run", path))
+            found = self.result("--wait", path)
+            self.assertEqual({n: f["state"] for n, f in found.items()}, {path: "sent", path + " (symbol map)": "sent"})
+            self.assertEqual(self.states(build_id(path)), [("executable", "stored"), ("map", "mapped")])
+            self.assertIn("shop.c", self.names_of(path, offset))
+            text = self.push("--wait", path)
+            self.assertIn("0 debug files sent, 2 there already", text)
+            # The map counts though it comes first, too: the program knows that it is not whole.
+            again = os.path.join(self.folder, "again" + version)
+            shutil.copy(path, again)
+            with open(again, "ab") as out:
+                out.write(b"another file, the same program")
+            with open(again, "rb") as file:
+                self.assertEqual(send(self.server, file.read(), "again")["state"], "done")
+            self.assertIn("shop.c", self.names_of(path, offset))
+
+    def test_split_dwarf_that_is_not_there(self):
+        folder = self.place("unsplit")
+        path = compile_elf(folder, "lonely", 211, "-gsplit-dwarf")
+        (dwo,) = glob.glob(folder + "/*.dwo")
+        os.remove(dwo)
+        text = self.push("--wait", path, status=8)
+        self.assertIn(os.path.basename(dwo), text)
+        self.assertIn("1 debug file sent", text)
+        self.assertIn("1 not made", text)
+
+    def test_dwz(self):
+        """dwz -m moves what several programs share into a file that they name."""
+        if not shutil.which("dwz"):
+            self.skipTest("no dwz")
+        folder = self.place("dwz")
+        paths = [compile_elf(folder, "shop%d" % n, 220 + n) for n in range(2)]
+        offset = self.offset_of(paths[0], "main")
+        subprocess.run(["dwz", "-m", folder + "/common.debug", "-M", folder + "/common.debug", *paths], check=True)
+        found = self.result("--wait", *paths)
+        self.assertEqual({f["state"] for f in found.values()}, {"sent"})
+        self.assertEqual(len(found), 4)
+        self.assertEqual(self.states(build_id(paths[0])), [("executable", "stored"), ("map", "mapped")])
+        self.assertIn("shop0.c", self.names_of(paths[0], offset))
+        third = [compile_elf(folder, "alone%d" % n, 230 + n) for n in range(2)]
+        subprocess.run(["dwz", "-m", folder + "/gone.debug", "-M", folder + "/gone.debug", *third], check=True)
+        os.remove(folder + "/gone.debug")
+        self.assertIn("gone.debug was not found", self.push("--wait", third[0], status=8))
+
     # --- what goes wrong ---
 
     def test_wrong_key(self):
         path = compile_elf(self.folder, "keyed", 121)
-        reports = self.key_file(self.server.new_key(), "key")
+        reports = key_file(self.folder, "key", self.server.new_key())
         self.assertIn("symbols:write", self.push(path, status=4, key=reports))
-        nonsense = self.key_file("fwt_nonsense", "nonsense")
+        nonsense = key_file(self.folder, "nonsense", "fwt_nonsense")
         self.assertIn("token", self.push(path, status=4, key=nonsense))
 
     def test_useless_files(self):

@@ -61,6 +61,10 @@ def signature(method, path, query, headers, signed, stamp, scope, secret=SECRET)
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
+def stamp(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%S.123Z", time.gmtime(seconds))
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -149,6 +153,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def bucket(self, store, query):
         if self.command == "HEAD":
             return self.answer(200)
+        if self.command == "GET" and "uploads" in query:
+            return self.list_uploads(store, query)
         if self.command != "GET" or query.get("list-type") != "2":
             return self.error(400, "InvalidRequest")
         prefix, after = query.get("prefix", ""), query.get("continuation-token", "")
@@ -156,12 +162,29 @@ class Handler(http.server.BaseHTTPRequestHandler):
             keys = sorted(k for k in store.objects if k.startswith(prefix) and k > after)
             page, more = keys[:store.page], len(keys) > store.page
             rows = "".join(
-                f"<Contents><Key>{escape(k)}</Key><LastModified>2026-11-22T09:23:40.123Z</LastModified>"
+                f"<Contents><Key>{escape(k)}</Key><LastModified>{stamp(store.changed.get(k, 1))}</LastModified>"
                 f"<ETag>&quot;x&quot;</ETag><Size>{len(store.objects[k])}</Size></Contents>" for k in page)
         token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if more else ""
         return self.answer(200, (
             '<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
             f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>{rows}{token}</ListBucketResult>").encode())
+
+    def list_uploads(self, store, query):
+        """ListMultipartUploads."""
+        prefix = query.get("prefix", "")
+        after = query.get("key-marker", ""), query.get("upload-id-marker", "")
+        with store.lock:
+            all_ = sorted((*store.begun[i], i) for i in store.uploads)
+            found = sorted((key, i, when) for key, when, i in all_ if key.startswith(prefix) and (key, i) > after)
+        page, more = found[:store.page], len(found) > store.page
+        rows = "".join(f"<Upload><Key>{escape(k)}</Key><UploadId>{i}</UploadId><Initiated>{when}</Initiated></Upload>"
+                       for k, i, when in page)
+        next_ = (f"<NextKeyMarker>{escape(page[-1][0])}</NextKeyMarker><NextUploadIdMarker>{page[-1][1]}"
+                 "</NextUploadIdMarker>") if more else ""
+        return self.answer(200, (
+            '<?xml version="1.0"?>\n<ListMultipartUploadsResult><KeyMarker/><UploadIdMarker/>'
+            f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>{next_}{rows}"
+            "</ListMultipartUploadsResult>").encode())
 
     def object(self, store, key, query, body):
         with store.lock:
@@ -173,8 +196,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 parts[int(query["partNumber"])] = (etag, body)
                 return self.answer(200, ETag=etag)
             if self.command == "POST" and "uploads" in query:
-                upload = f"up/load+{len(store.uploads)}="
+                upload = f"up/load+{len(store.begun)}="
                 store.uploads[upload] = {}
+                store.begun[upload] = key, stamp(time.time())
                 return self.answer(200, f"<R><UploadId>{upload}</UploadId></R>".encode())
             if self.command == "POST" and "uploadId" in query:
                 return self.complete(store, key, query["uploadId"], body.decode())
@@ -182,7 +206,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 store.uploads.pop(query["uploadId"], None)
                 return self.answer(204)
             if self.command == "PUT":
-                store.objects[key] = body
+                store.objects[key], store.changed[key] = body, time.time()
                 return self.answer(200, ETag='"x"')
             if self.command == "DELETE":
                 store.objects.pop(key, None)
@@ -199,7 +223,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         small = any(len(data) < 5 << 20 for _, data in whole[:-1])
         if [etag for etag, _ in whole] != named or small:
             return self.answer(200, b"<Error><Code>InvalidPart</Code></Error>")
-        store.objects[key] = b"".join(data for _, data in whole)
+        store.objects[key], store.changed[key] = b"".join(data for _, data in whole), time.time()
         del store.uploads[upload]
         return self.answer(200, b"<R><ETag>&quot;x-2&quot;</ETag></R>")
 
@@ -221,6 +245,8 @@ class StandIn(Common):
         self.page = page       # keys of one answer to a list
         self.objects = {}      # whole ones, by key
         self.uploads = {}      # of several parts, not put together yet
+        self.changed = {}      # when each was put
+        self.begun = {}        # (key, time) of each that was ever begun
         self.requests = []     # (method, path) as they came
         self.faults = []
         self.lock = threading.Lock()

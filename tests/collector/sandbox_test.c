@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -104,6 +105,20 @@ static int opens_outside_by_folder(void)
     return call_status(!opened);
 }
 
+/* Files of the server's user, as the process's own; none of them is a secret of root's. */
+static int reads_own_files(void)
+{
+    static const char *const names[] = {"/proc/self/exe", "/proc/self/status", "/etc/passwd", "/"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (openat(folder, names[i], O_RDONLY) >= 0)
+            return WRONG;
+    bool above = openat(folder, "..", O_RDONLY) >= 0 ||
+                 openat(folder, "../../etc/passwd", O_RDONLY) >= 0 ||
+                 openat(folder, "link", O_RDONLY) >= 0 ||
+                 openat(folder, "/tmp/framewalk-made-outside", O_RDWR | O_CREAT, 0600) >= 0;
+    return call_status(!above && errno == EACCES);
+}
+
 static int opens_socket(void)
 {
     return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? WRONG : WRONG;
@@ -197,6 +212,8 @@ static int has_threads(void)
     return call_status(n == 1);
 }
 
+static bool as_somebody; /* not as root, who has walls of his own */
+
 /* How a process ends that does `act` behind the walls. */
 static int end_of(int (*act)(void), struct lockdown *holds)
 {
@@ -209,6 +226,11 @@ static int end_of(int (*act)(void), struct lockdown *holds)
         dup2(ends[1], STDOUT_FILENO);
         struct lockdown own;
         struct fw_failure why;
+        enum { NOBODY = 65534 };
+        if (as_somebody && geteuid() == 0 &&
+            (fchown(folder, NOBODY, NOBODY) != 0 || setgroups(0, NULL) != 0 ||
+             setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0))
+            _exit(97);
         if (lockdown(folder, &limits, &own, &why) != FW_OK)
             _exit(99);
         if (write(STDOUT_FILENO, &own, sizeof own) != (ssize_t)sizeof own)
@@ -282,6 +304,28 @@ static void files_are_fenced(void **state)
     if (!holds.landlock && !holds.chroot)
         skip(); /* neither Landlock nor root: seccomp cannot see paths */
     assert_int_equal(end, FINE);
+}
+
+/* Of an ordinary user Landlock is the only fence around files: each of these can be opened, until
+ * it stands. */
+static void an_ordinary_user_reads_no_files(void **state)
+{
+    (void)state;
+    struct lockdown holds;
+    int file = openat(folder, "/etc/passwd", O_RDONLY), above = openat(folder, "..", O_RDONLY);
+    assert_true(file >= 0 && above >= 0);
+    close(file);
+    close(above);
+    assert_int_equal(symlinkat("/etc/passwd", folder, "link"), 0);
+    as_somebody = true;
+    int end = end_of(reads_own_files, &holds), inside = end_of(writes_inside, NULL);
+    as_somebody = false;
+    unlinkat(folder, "link", 0);
+    assert_false(holds.chroot);
+    if (!holds.landlock)
+        skip(); /* the kernel has none: docs/upload.md says what that means */
+    assert_int_equal(end, FINE);
+    assert_int_equal(inside, FINE);
 }
 
 /* ---- the converter ---- */
@@ -404,6 +448,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_are_filtered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(descriptors_are_not_inherited, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_are_fenced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_ordinary_user_reads_no_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(converts_this_program, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_are_not_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ends_are_said, set_up, tear_down),

@@ -30,6 +30,14 @@ def program():
     return found
 
 
+def key_file(folder, name, secret):
+    """A file that its owner alone may read, as --key-file wants it: its path."""
+    path = os.path.join(folder, name)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+        out.write(secret)
+    return path
+
+
 class Reply:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body

@@ -77,7 +77,7 @@ static fw_error run(struct bytes *b, uint64_t limit, struct taken *t, struct unp
                     struct fw_failure *why)
 {
     const struct unpack_source source = {give, b};
-    const struct unpack_sink sink = {begin, take, end, t};
+    const struct unpack_sink sink = {begin, take, end, t, false};
     b->at = 0;
     return unpack(&source, limit, &sink, sum, why);
 }
@@ -374,9 +374,9 @@ struct zip_entry {
     size_t data_size;
 };
 
-static void local_header(struct bytes *b, const struct zip_entry *e)
+/* What both headers say: from the version needed to the name's size. */
+static void put_about(struct bytes *b, const struct zip_entry *e)
 {
-    put32(b, 0x04034b50);
     put16(b, 20);
     put16(b, e->flags);
     put16(b, e->method);
@@ -385,6 +385,12 @@ static void local_header(struct bytes *b, const struct zip_entry *e)
     put32(b, e->packed);
     put32(b, e->size);
     put16(b, (unsigned)strlen(e->name));
+}
+
+static void local_header(struct bytes *b, const struct zip_entry *e)
+{
+    put32(b, 0x04034b50);
+    put_about(b, e);
     put16(b, 0);
     add(b, e->name, strlen(e->name));
     add(b, e->data, e->data_size);
@@ -394,14 +400,7 @@ static void central_header(struct bytes *b, const struct zip_entry *e, uint32_t 
 {
     put32(b, 0x02014b50);
     put16(b, 20);
-    put16(b, 20);
-    put16(b, e->flags);
-    put16(b, e->method);
-    put32(b, 0);
-    put32(b, e->crc);
-    put32(b, e->packed);
-    put32(b, e->size);
-    put16(b, (unsigned)strlen(e->name));
+    put_about(b, e);
     for (int i = 0; i < 4; i++)
         put16(b, 0);
     put32(b, 0);

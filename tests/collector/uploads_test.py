@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import postgres
 import s3
 from debug_files import TYPE, build_id, compile_elf, create, patch, send, split_elf, wait
+from load import SQLite, leases_run_out
 from server import SKIP, Server
 
 SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/data")
@@ -107,6 +108,59 @@ class Uploads(unittest.TestCase):
         again = create(self.server, data)
         self.assertEqual((again.status, again.json()["state"]), (200, "done"))
         self.assertEqual(again.headers["Upload-Offset"], str(len(data)))
+
+    def test_whose_it_is(self):
+        """Who knows the digest of a file that another token sends can neither go on with that upload
+        nor keep it from being done."""
+        s, data = self.server, self.elf + b"\0" * 777
+        alice, mallory = (s.new_token(["symbols:write"], label=n) for n in ("alice", "mallory"))
+        place = create(s, data, token=alice).headers["Location"]
+        self.assertEqual(patch(s, place, 0, data[:100], token=alice).status, 204)
+        other = create(s, data, token=mallory)
+        self.assertEqual(other.status, 201)
+        self.assertNotEqual(other.headers["Location"], place)
+        # Nor does the address help, should it be known.
+        self.assertEqual(patch(s, place, 100, b"x" * (len(data) - 100), token=mallory).status, 404)
+        for method in "GET", "HEAD", "DELETE":
+            self.assertEqual(s.request(method, place, token=mallory).status, 404)
+        # What Mallory sends under that digest is refused, and Alice is told nothing of it.
+        self.assertEqual(patch(s, other.headers["Location"], 0, b"x" * len(data), token=mallory).status, 204)
+        self.assertEqual(create(s, data, token=alice).headers["Location"], place)
+        self.assertEqual(wait(s, other.headers["Location"])["state"], "failed")
+        self.assertEqual(patch(s, place, 100, data[100:], token=alice).status, 204)
+        self.assertEqual(wait(s, place)["state"], "done")
+        # What is done serves all, and goes by its owner or an administrator alone.
+        again = create(s, data, token=mallory)
+        self.assertEqual((again.status, again.headers["Location"]), (200, place))
+        self.assertEqual(s.request("DELETE", place, token=mallory).status, 403)
+        self.assertEqual(s.request("DELETE", place).status, 204)
+
+    def test_too_many(self):
+        s = self.server
+        one, two = (s.new_token(["symbols:write"], label=n) for n in ("one", "two"))
+        made = [create(s, b"x", sha256=False, token=one) for _ in range(64)]
+        self.assertEqual({m.status for m in made}, {201})
+        reply = create(s, b"x", sha256=False, token=one)
+        self.assertEqual(reply.status, 429)
+        self.assertIn("64 uploads of this token", reply.json()["error"])
+        self.assertTrue(int(reply.headers["Retry-After"]) > 0)
+        self.assertEqual(create(s, b"x", sha256=False, token=two).status, 201)
+        self.assertEqual(s.request("DELETE", made[0].headers["Location"], token=one).status, 204)
+        self.assertEqual(create(s, b"x", sha256=False, token=one).status, 201)
+        # Of all tokens together; what others have begun is made up here.
+        import sqlite3
+        db = sqlite3.connect(os.path.join(s.folder, "db", "main.sqlite"), timeout=30)
+        with db:
+            db.executemany("INSERT INTO upload (id, name, size, received, state, message, created_ms, changed_ms,"
+                           " created_by) VALUES (?, 'x', 9, 0, 0, '', 1, ?, 'x')",
+                           [("made-%d" % i, int(time.time() * 1000)) for i in range(1000)])
+        reply = create(s, b"x", sha256=False, token=two)
+        self.assertEqual(reply.status, 507)
+        self.assertIn("1024 uploads", reply.json()["error"])
+        with db:
+            db.execute("DELETE FROM upload WHERE state = 0")
+        self.assertEqual(create(s, b"x", sha256=False, token=two).status, 201)
+        db.close()
 
     def test_refusals(self):
         s, data = self.server, b"x" * 100
@@ -373,6 +427,7 @@ class Killed(unittest.TestCase):
             self.assertEqual(server.get(place).json()["received"], 4 << 20)
             self.assertEqual(patch(server, place, 4 << 20, data[4 << 20:]).status, 204)
             server.kill()  # the conversion is queued, or runs
+            leases_run_out(SQLite(server))
             server = Server("--disk-reserve", "1M", folder=server.folder, token=token).start()
             try:
                 result = wait(server, place, 120)
@@ -404,6 +459,7 @@ class Killed(unittest.TestCase):
             while converters(name) and time.monotonic() < end:
                 time.sleep(0.05)
             self.assertEqual(converters(name), [])
+            leases_run_out(SQLite(server))
             server = Server("--disk-reserve", "1M", folder=server.folder, token=token).start()
             try:
                 result = wait(server, place, 180)

@@ -90,19 +90,17 @@ export const textOf = async (page, selector = "main") => {
     return page.$eval(selector, (e) => e.innerText);
 };
 
-/** Clicks the first element of that role whose name has `name`, found in the tree that screen readers get. */
-export async function click(page, role, name) {
-    const handle = await page.waitForSelector(`::-p-aria([name*="${name}"][role="${role}"])`, { timeout: 4000 }).catch(() => null)
-        ?? await byText(page, role, name);
-    if (!handle) throw new Error(`there is no ${role} “${name}”`);
-    await handle.click();
-}
+const TAGS = { button: "button, summary", link: "a", checkbox: "label.check" };
 
-async function byText(page, role, name) {
-    const tags = { button: "button, summary", link: "a", checkbox: "label.check" };
-    const handle = await page.evaluateHandle((selector, wanted) =>
-        [...document.querySelectorAll(selector)].find((e) => e.checkVisibility() && (e.getAttribute("aria-label") ?? e.textContent).includes(wanted)) ?? null, tags[role], name);
-    return handle.asElement();
+/** Clicks the first element of that role whose name has `name`, as soon as it is there and nothing lies over it. */
+export async function click(page, role, name) {
+    const found = await page.waitForFunction((selector, wanted) => [...document.querySelectorAll(selector)].find((e) => {
+        if (!e.checkVisibility() || !(e.getAttribute("aria-label") ?? e.textContent).includes(wanted)) return false;
+        e.scrollIntoView({ block: "center", behavior: "instant" });
+        const { x, y, width, height } = e.getBoundingClientRect();
+        return e.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+    }), {}, TAGS[role], name).catch((why) => { throw new Error(`there is no ${role} “${name}”`, { cause: why }); });
+    await found.asElement().click();
 }
 
 /** The whole page as a picture in build/page; build output. */

@@ -13,7 +13,8 @@ if (why) {
 }
 const here = dirname(fileURLToPath(import.meta.url));
 const tests = readdirSync(here).filter((name) => name.endsWith(".test.mjs")).sort().map((name) => join(here, name));
-const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=1", ...tests], {
+// Each file has a browser and a server of its own; two at once keep two processors at work.
+const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=2", ...tests], {
     stdio: "inherit", env: { ...process.env, ...(process.argv[2] ? { FRAMEWALK_COLLECTOR: process.argv[2] } : {}) },
 });
 process.exit(status ?? 1);

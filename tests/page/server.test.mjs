@@ -1,10 +1,10 @@
 // The page on the real server, empty and with reports: every view, as a person opens it.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { createInterface } from "node:readline";
 import { click, go, open, picture, signIn, startBrowser, textOf } from "./browser.mjs";
@@ -164,4 +164,38 @@ test("a debug file by drop: sent, read, and said what it is", { skip, timeout: 1
     await picture(page, "server-symbols-sent");
     assert.deepEqual(page.wrong, []);
     await page.browserContext().close();
+});
+
+test("source that was sent stands below the frame it is of, as text", { skip, timeout: 120000 }, async (t) => {
+    const made = mkdtempSync(join(tmpdir(), "framewalk-page-"));
+    const run = (command, ...rest) => spawnSync(command, rest, { cwd: made, encoding: "utf8" });
+    try {
+        writeFileSync(join(made, "stall.c"), "/* <b>bold</b> */\nint stall(int n)\n{\n    return n / 7; /* <script>here</script> */\n}\nint main(int n, char **v) { return stall(n) + !v; }\n");
+        if (run("gcc", "-g", "-O0", `-Wl,--build-id=0x${"7e".repeat(16)}`, "-o", "stall", join(made, "stall.c")).status !== 0) return t.skip("no compiler");
+        writeFileSync(join(made, "token"), token, { mode: 0o600 });
+        const pushed = run(join(dirname(program), "framewalk"), "push", "--wait", "--sources", "stall", "--to", url, "--key-file", "token");
+        assert.equal(pushed.status, 0, pushed.stdout + pushed.stderr);
+        const at = parseInt(/^(\w+) T stall$/m.exec(run("nm", "stall").stdout)[1], 16) + 8;
+        const crash = CRASH(9).replaceAll("Lumen", "stall").replace(/^1 .*\n2 .*\n/m, `1   stall                         \t0x${(0x100000000 + at).toString(16).padStart(16, "0")} 0x100000000 + ${at}\n`)
+            .replace("11111111-2222-3333-4444-555555555555", "7e7e7e7e-7e7e-7e7e-7e7e-7e7e7e7e7e7e").replace("ARM-64", "X86-64");
+        const reply = await fetch(`${url}/api/v1/projects/default/import`, { method: "POST", body: crash, headers: { Authorization: `Bearer ${token}` } });
+        assert.ok(reply.ok, await reply.text());
+        const page = await open(browser, url);
+        page.expected.push("401");
+        await signIn(page, url, { token });
+        for (let tries = 0, there = false; !there && tries < 100; tries++) {
+            await go(page, `${url}/p/default/groups?q=stall`);
+            there = await page.$(".groups .title");
+            if (!there) await new Promise((done) => setTimeout(done, 100));
+        }
+        await page.evaluate(() => document.querySelector(".groups .title").click());
+        await page.waitForSelector(".stack .source .here");
+        assert.match(await textOf(page, ".stack .source .here"), /4\s+return n \/ 7; \/\* <script>here<\/script> \*\//);
+        assert.match(await textOf(page, ".stack .source"), /1\s+\/\* <b>bold<\/b> \*\//);
+        assert.deepEqual(page.wrong, []);
+        await picture(page, "server-hang-source");
+        await page.browserContext().close();
+    } finally {
+        rmSync(made, { recursive: true, force: true });
+    }
 });

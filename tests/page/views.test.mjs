@@ -9,6 +9,7 @@ withMock();
 const lines = (page, selector) => page.$$eval(selector, (all) => all.map((e) => e.innerText.replace(/\s+/g, " ").trim()));
 
 pageTest("overview says which hang costs most, where, and how much", async (page) => {
+    await page.waitForSelector(".costliest .source .here");
     const text = await textOf(page, ".costliest");
     for (const part of ["AlbumStore.albums(matching:)", "AlbumStore.swift:214", "3 h 12 min", "14.2 s", "4,210 reports of 1,873 installs", "while let row = try statement.next()", "96 ended with the process killed"])
         assert.ok(text.includes(part), `“${part}” in: ${text}`);
@@ -78,11 +79,33 @@ pageTest("hang: heaviest stack with source, inlined and tail-called frames marke
     assert.match(stack[0], /^0 pread libsystem_kernel\.dylib/);
     assert.match(stack[2], /sqlite3BtreeNext tail call/);
     assert.match(stack[4], /Statement\.next\(\) inlined Statement\.swift:88/);
+    await page.waitForSelector(".stack .source .here");
     assert.match(await page.$eval(".source .here", (e) => e.innerText), /88\s+switch sqlite3_step\(handle\)/);
     const text = await textOf(page);
     for (const part of ["43 % of all blocked time", "25 of 412 stacks", "LumenKit!AlbumStore.albums(matching:)", "iPhone 13 (iPhone14,5)", "iOS 26.1", "longest 14.2 s"]) assert.ok(text.includes(part), part);
     assert.equal(await page.$$eval(".histogram li", (all) => all.length), 9);
     await picture(page, "hang-light");
+});
+
+pageTest("hang: source is opened and closed by mouse and keyboard, and told to screen readers", async (page, mock) => {
+    const { group } = await firstIds(page);
+    await go(page, `${mock.url}/p/default/groups/${group}`);
+    const states = () => page.$$eval("ol.stack .open-source", (all) => all.map((b) => `${b.innerText.trim()} ${b.getAttribute("aria-expanded")}`));
+    await page.waitForSelector(".stack .source .here");
+    assert.deepEqual((await states()).map((s) => s.split(" ")[1]), ["true", "false", "false"], "the app's innermost is open from the start");
+    const asked = () => mock.state.requests.filter((r) => r.includes("/symbols/source?")).length, before = asked();
+    const second = (await page.$$("ol.stack .open-source"))[1];
+    await second.focus();
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.querySelectorAll(".stack .source .here").length === 2);
+    assert.equal(asked(), before + 1);
+    const region = await second.evaluate((b) => document.getElementById(b.getAttribute("aria-controls"))?.innerText);
+    assert.match(region, /214\s+while let row = try statement\.next\(\) \{/);
+    assert.match(region, /211\s+func albums/);
+    assert.match(await second.evaluate((b) => document.getElementById(b.getAttribute("aria-controls")).querySelector("[aria-current]").innerText), /^214/);
+    await page.keyboard.press("Space");
+    await page.waitForFunction(() => document.querySelectorAll(".stack .source .here").length === 1);
+    assert.equal(await second.evaluate((b) => b.getAttribute("aria-expanded")), "false");
 });
 
 pageTest("hang: the timeline shows the samples of the report one chooses", async (page, mock) => {

@@ -77,7 +77,7 @@ export function query(values: Record<string, string | number | null | undefined>
     return text ? `?${text}` : "";
 }
 
-export interface Loaded<T> {
+interface Loaded<T> {
     data: T | undefined;
     error: ApiError | undefined;
     /** True while a request is under way; `data` is then the one before. */

@@ -75,9 +75,10 @@ function ThemeSwitch() {
 function Work({ server }: { server: Server | undefined }) {
     if (!server) return null;
     const running = server.jobs.filter((j) => j.state === "running");
-    if (!server.jobs.length && !server.waiting_reports) return <p class="work muted">Nothing is waiting</p>;
+    if (!server.jobs.length && !server.waiting_reports && !server.failed_reports) return <p class="work muted">Nothing is waiting</p>;
     return <div class="work" role="status">
         {server.waiting_reports > 0 && <p class="muted">{many(server.waiting_reports, "report")} to process</p>}
+        {server.failed_reports > 0 && <p class="muted" title="GET /api/v1/projects/P/failed lists them with the reason (docs/operations.md)">{many(server.failed_reports, "report")} could not be processed</p>}
         {running.slice(0, 3).map((j) => <p key={j.kind + j.subject}><Cut s={j.message || `${j.kind} ${j.subject}`} />
             {j.total > 0 && <progress max={j.total} value={j.done} aria-label={`${j.kind}: ${count(j.done)} of ${count(j.total)}`} />}</p>)}
         {server.jobs.length > running.length && <p class="muted">{many(server.jobs.length - running.length, "job")} queued</p>}

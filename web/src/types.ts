@@ -5,7 +5,7 @@ export interface Session { label: string; scopes: string[]; csrf: string; expire
 export interface Project { slug: string; name: string; created_ms: number }
 export interface Job { kind: string; subject: string; state: "queued" | "running"; done: number; total: number; message: string }
 export interface Server {
-    version: string; database: string; store: string; waiting_reports: number; jobs: Job[];
+    version: string; database: string; store: string; waiting_reports: number; failed_reports: number; jobs: Job[];
     limits: { report_bytes: number; upload_bytes: number; part_bytes: number };
 }
 
@@ -31,8 +31,10 @@ export interface Overview {
 export interface Frame {
     function: string | null; file: string | null; line: number | null; image: string; offset: string; kind: "exact" | "return";
     inlined: boolean; tail_call: boolean; app: boolean; status: "named" | "no_map" | "unknown" | "gap"; omitted?: number;
-    source?: { line: number; text: string }[];
+    /** The image whose sources may be asked for (symbols/source); not there: none. */
+    sources?: string;
 }
+export interface SourceLines { file: string; line: number; pre_context: string[]; context_line: string; post_context: string[] }
 export interface WhyFrame { frame: number; function: string | null; role: string; rule: string; in_key: boolean }
 export interface GroupDetail extends Group {
     why: { rules: number; parts: string[]; frames: WhyFrame[] };

@@ -4,6 +4,8 @@
  */
 #include "os/self_maps.h"
 
+#include "base/hex.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ioctl.h>
@@ -43,13 +45,6 @@ struct maps_scan {
     bool readable, executable, writable, skip;
 };
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* True when a line's fields are complete and its range holds `address`. */
 static bool scan_byte(struct maps_scan *s, char c, uintptr_t address, struct self_mapping *mapping)
 {
@@ -57,8 +52,8 @@ static bool scan_byte(struct maps_scan *s, char c, uintptr_t address, struct sel
         *s = (struct maps_scan){0};
     } else if (s->skip) {
         return false;
-    } else if (s->field < 2 && hex_digit(c) >= 0) {
-        s->number = s->number << 4 | (uintptr_t)hex_digit(c);
+    } else if (s->field < 2 && hex_lower_digit(c) >= 0) {
+        s->number = s->number << 4 | (uintptr_t)hex_lower_digit(c);
     } else if (s->field == 0 && c == '-') {
         s->lo = s->number;
         s->number = 0;

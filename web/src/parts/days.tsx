@@ -12,7 +12,7 @@ const DAY = 86400;
 interface Series { name: string; values: number[]; reports: number[] }
 
 /** One series a version, the newest first; what is beyond the colours is "older". Days without reports are zero. */
-export function seriesOf(days: Day[], order: string[]): { days: string[]; series: Series[] } {
+function seriesOf(days: Day[], order: string[]): { days: string[]; series: Series[] } {
     if (!days.length) return { days: [], series: [] };
     const names = days.map((d) => d.day).sort();
     const all: string[] = [];

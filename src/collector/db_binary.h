@@ -3,8 +3,8 @@
  * 64-bit numbers come as numeric: digits to the base 10,000 (src/backend/utils/adt/numeric.c of
  * PostgreSQL, numeric_send).
  */
-#ifndef COLLECTOR_DB_POSTGRES_H
-#define COLLECTOR_DB_POSTGRES_H
+#ifndef COLLECTOR_DB_BINARY_H
+#define COLLECTOR_DB_BINARY_H
 
 #include "base/reader.h"
 
@@ -16,7 +16,6 @@ struct db_binary {
 /* Booleans and numbers; what lies outside of 64 bits becomes the nearest that does not. Others: 0.
  */
 int64_t db_binary_int(struct db_binary value);
-double db_binary_real(struct db_binary value);
 bool db_binary_is_text(unsigned type);
 
 #endif

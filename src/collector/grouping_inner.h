@@ -1,7 +1,7 @@
 /* What the files of grouping share: normalised names (grouping_names.c) and what rules say of a
  * frame (grouping_rules.c). */
-#ifndef COLLECTOR_GROUPING_INTERNAL_H
-#define COLLECTOR_GROUPING_INTERNAL_H
+#ifndef COLLECTOR_GROUPING_INNER_H
+#define COLLECTOR_GROUPING_INNER_H
 
 #include "collector/grouping.h"
 
