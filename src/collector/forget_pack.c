@@ -106,7 +106,9 @@ static fw_error close_up(struct rewrite *r, struct fw_failure *why)
         body->moved_to = r->size;
         r->size += body->size;
     }
-    packs_name(r->new_key);
+    e = packs_name(r->new_key, why);
+    if (e)
+        return e;
     return blobs_put(r->f->c->blobs, r->new_key, (struct span){r->bytes, (size_t)r->size}, why);
 }
 

@@ -83,6 +83,7 @@ struct http_private {
 
     enum http_task task;
     struct http_private *next_task;
+    uint64_t task_order;
     atomic_int holds; /* of a handler that runs and of http_wait; at 0 the connection goes on */
     bool waits;
 

@@ -1,21 +1,30 @@
 /*
  * The threads that may block: they look up who asks, take pieces of streamed bodies and run
- * handlers, in the order in which requests came. Each request in the queue is a suspended
- * connection, or has just lost its own, so the limit of connections bounds the queue.
+ * handlers, in the order in which requests came. Handlers of GET may have most of the threads but
+ * not all, so that however many people look at something large, reports are still taken in. Each
+ * request in a queue is a suspended connection, or has just lost its own, so the limit of
+ * connections bounds the queues.
  */
 #include "base/failure.h"
 #include "collector/http_inner.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { THREADS = 16 };
+enum { THREADS = 16, VIEW_THREADS = 12 };
+
+struct queue {
+    struct http_private *first, **last;
+};
 
 struct http_pool {
     struct http_server *server;
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct http_private *first, **last;
-    bool ending; /* what is queued is done still */
+    struct queue views, others;
+    uint64_t added; /* tasks so far: their order */
+    unsigned views_running;
+    bool ending; /* what is queued is done still, by all threads */
     pthread_t threads[THREADS];
     unsigned count;
 };
@@ -63,22 +72,51 @@ static void run(struct http_private *p)
     let_go(p);
 }
 
+static bool is_view(const struct http_private *p)
+{
+    return p->task == HTTP_TASK_HANDLE && strcmp(p->route->method, "GET") == 0;
+}
+
+static void put(struct queue *queue, struct http_private *p)
+{
+    p->next_task = NULL;
+    *queue->last = p;
+    queue->last = &p->next_task;
+}
+
+/* What came first of all that may run now; NULL: nothing. Below the lock. */
+static struct http_private *next(struct http_pool *pool)
+{
+    bool views = pool->views.first && (pool->ending || pool->views_running < VIEW_THREADS);
+    bool others = pool->others.first != NULL;
+    if (!views && !others)
+        return NULL;
+    if (views && others)
+        views = pool->views.first->task_order < pool->others.first->task_order;
+    struct queue *queue = views ? &pool->views : &pool->others;
+    struct http_private *p = queue->first;
+    queue->first = p->next_task;
+    if (!queue->first)
+        queue->last = &queue->first;
+    return p;
+}
+
 static void *work(void *context)
 {
     struct http_pool *pool = context;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (!pool->first && !pool->ending)
+        struct http_private *p;
+        while (!(p = next(pool)) && !pool->ending)
             pthread_cond_wait(&pool->work, &pool->lock);
-        struct http_private *p = pool->first;
         if (!p)
             break;
-        pool->first = p->next_task;
-        if (!pool->first)
-            pool->last = &pool->first;
+        bool view = is_view(p); /* asked now: p is gone after it ran */
+        pool->views_running += view;
         pthread_mutex_unlock(&pool->lock);
         run(p);
         pthread_mutex_lock(&pool->lock);
+        pool->views_running -= view; /* this thread takes the next one that waits for that */
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -87,10 +125,9 @@ static void *work(void *context)
 static void add(struct http_pool *pool, struct http_private *p, enum http_task task)
 {
     p->task = task;
-    p->next_task = NULL;
     pthread_mutex_lock(&pool->lock);
-    *pool->last = p;
-    pool->last = &p->next_task;
+    p->task_order = pool->added++;
+    put(is_view(p) ? &pool->views : &pool->others, p);
     pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -145,7 +182,8 @@ fw_error http_pool_start(struct http_server *server, struct http_pool **out, str
     if (!pool)
         return failure_memory(why);
     pool->server = server;
-    pool->last = &pool->first;
+    pool->views.last = &pool->views.first;
+    pool->others.last = &pool->others.first;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
     for (; pool->count < THREADS; pool->count++) {

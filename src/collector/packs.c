@@ -211,17 +211,19 @@ static fw_error read_bodies(struct pack *p, struct db_conn *conn, struct fw_fail
     return e;
 }
 
-void packs_name(char key[PACKS_KEY])
+fw_error packs_name(char key[PACKS_KEY], struct fw_failure *why)
 {
     unsigned char random[12];
     char text[2 * sizeof random + 1];
     time_t now = (time_t)(collector_now_ms() / 1000);
     struct tm day;
     gmtime_r(&now, &day);
-    RAND_bytes(random, sizeof random);
+    if (RAND_bytes(random, sizeof random) != 1)
+        return failure_say(why, FW_ERR_SYSTEM, 0, "no random numbers are to be had");
     hex_text(text, random, sizeof random);
     snprintf(key, PACKS_KEY, "packs/%04d%02d%02d/%s.pack", day.tm_year + 1900, day.tm_mon + 1,
              day.tm_mday, text);
+    return FW_OK;
 }
 
 /* One report from the inbox to the pack. When the lease was lost another server does it. */
@@ -307,7 +309,8 @@ static fw_error release(struct pack *p, struct db_conn *conn, struct fw_failure 
 static fw_error write_pack(struct pack *p, struct fw_failure *why)
 {
     fw_error e = with_conn(p, DB_READ, read_bodies, why);
-    packs_name(p->key);
+    if (!e)
+        e = packs_name(p->key, why);
     if (!e) {
         e = blobs_put(p->c->blobs, p->key, (struct span){p->bytes, (size_t)p->size}, why);
         health_note(p->c->health, HEALTH_PACKS, e ? why : NULL);

@@ -39,8 +39,8 @@ fw_error packs_squeeze(struct span body, uint8_t **packed, size_t *size, struct 
 fw_error packs_unsqueeze(struct span packed, size_t limit, uint8_t **body, size_t *size,
                          struct fw_failure *why);
 
-/* A key for a new pack that no other has. */
-void packs_name(char key[PACKS_KEY]);
+/* A key for a new pack that no other has; FW_ERR_SYSTEM: no random numbers. */
+fw_error packs_name(char key[PACKS_KEY], struct fw_failure *why);
 /* Writes one pack when it is time for it. How many bodies went into it: 0, none. */
 fw_error packs_write(struct collector *c, size_t *count, struct fw_failure *why);
 

@@ -175,8 +175,9 @@ static const char tables[] =
     "CREATE TABLE pack (id {ID}, key TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,"
     " created_ms INTEGER NOT NULL);\n"
     /* kind: 1 executable, 2 debug information, 3 a map as it came (GSYM, Breakpad, ours), 4 sources
-     * (source_store.h; never state 1; features: how many). state: 1 its map is the one in use (one of an id and architecture), 0 stored beside it, 2 cannot be
-     * used (message says why). features: words with commas between (debug_file.h). */
+     * (source_store.h; never state 1; features: how many). state: 1 its map is the one in use (one
+     * of an id and architecture), 0 stored beside it, 2 cannot be used (message says why).
+     * features: words with commas between (debug_file.h). */
     "CREATE TABLE symbol_file (id {ID}, debug_id {BLOB} NOT NULL, arch TEXT NOT NULL,"
     " kind INTEGER NOT NULL, name TEXT NOT NULL, sha256 {BLOB} NOT NULL, size INTEGER NOT NULL,"
     " blob TEXT NOT NULL, map_blob TEXT, map_size INTEGER, features TEXT NOT NULL,"

@@ -106,6 +106,22 @@ static void release(struct http_request *r)
     http_reply_text(r, 200, "text/plain", "");
 }
 
+/* As many as the server lets in at once, until somebody POSTs /views-end. */
+static atomic_bool views_end;
+
+static void long_view(struct http_request *r)
+{
+    while (!atomic_load(&views_end))
+        usleep(1000);
+    http_reply_text(r, 200, "text/plain", "");
+}
+
+static void end_views(struct http_request *r)
+{
+    atomic_store(&views_end, true);
+    http_reply_text(r, 200, "text/plain", "");
+}
+
 static void streamed(struct http_request *r)
 {
     struct stream *s = http_stream_state(r);
@@ -179,6 +195,8 @@ static const struct http_route routes[] = {
      .piece = piece,
      .drop = slow_drop},
     {.method = "GET", .pattern = "/release", .handle = release},
+    {.method = "GET", .pattern = "/long-view", .handle = long_view},
+    {.method = "POST", .pattern = "/views-end", .handle = end_views},
     {.method = "GET", .pattern = "/counts", .handle = counts},
     {.method = "GET", .pattern = "/file", .handle = file},
     {.method = "GET", .pattern = "/large", .handle = large},

@@ -376,6 +376,21 @@ class Requests(unittest.TestCase):
         [t.join() for t in threads]
         self.assertEqual(failed, [])
 
+    def test_views_leave_threads_for_reports(self):
+        """More views than there are threads, none of which ends: what is sent is taken all the same."""
+        views = []
+        for _ in range(40):
+            view = socket.create_connection(("127.0.0.1", self.s.port))
+            view.sendall(b"GET /long-view HTTP/1.1\r\nHost: x\r\n\r\n")
+            views.append(view)
+        time.sleep(0.2)
+        for _ in range(20):
+            self.assertEqual(self.s.post("/echo", b"report", token=None).body, b"report")
+        self.assertEqual(self.s.post("/views-end", b"", token=None).status, 200)
+        for view in views:
+            self.assertTrue(view.recv(1000).startswith(b"HTTP/1.1 200"))
+            view.close()
+
     def test_idle_connections_do_not_block(self):
         idle = []
         for _ in range(300):
