@@ -56,12 +56,25 @@ def load():
     return "load %.1f" % os.getloadavg()[0]
 
 
+def times(pid):
+    """Its processor seconds, and those of its children that ended; (0, 0) when it is gone."""
+    try:
+        fields = open("/proc/%s/stat" % pid, encoding="ascii").read().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0, 0, None
+    ticks = [int(f) / os.sysconf("SC_CLK_TCK") for f in fields[11:15]]
+    return ticks[0] + ticks[1], ticks[2] + ticks[3], fields[1]
+
+
 def database_cpu(server):
-    """Processor seconds of PostgreSQL so far, without connections that are still open."""
+    """Processor seconds of PostgreSQL so far, open connections included."""
     with open(os.path.join(server.data, "postmaster.pid"), encoding="ascii") as lines:
-        pid = int(lines.readline())
-    fields = open("/proc/%d/stat" % pid, encoding="ascii").read().rsplit(")", 1)[1].split()
-    return sum(int(f) for f in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+        pid = lines.readline().strip()
+    own, ended, _ = times(pid)
+    for child in filter(str.isdigit, os.listdir("/proc")):
+        used, _, parent = times(child)
+        own += used if parent == pid else 0
+    return own + ended
 
 
 def die_with_parent():
@@ -297,17 +310,32 @@ class Bench:
         environment.pop("FW_POSTGRES_URL", None)
         if self.postgres:
             environment["FW_POSTGRES_URL"] = self.postgres.url()
-        database = database_cpu(self.postgres) if self.postgres else 0
-        done = subprocess.run([program], capture_output=True, text=True, env=environment, timeout=3600,
-                              check=False)
-        found = re.search(r"named in ([\d.]+) s \(processor ([\d.]+) s\)", done.stdout + done.stderr)
-        if not found:
-            line("collector.late" + suffix, "failed", "s", remark=(done.stdout + done.stderr)[-200:].replace("\n", " "))
+        with subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=environment, preexec_fn=die_with_parent) as process:
+            text, found, database = "", None, None
+            for one in process.stdout:
+                text += one
+                if " filled in " in one: # what comes now is the job
+                    database = self.database_work()
+                found = re.search(r"named in ([\d.]+) s \(processor ([\d.]+) s\)", one)
+                if found:
+                    break
+            if found and self.postgres:
+                database = [now - then for now, then in zip(self.database_work(), database)]
+            text += process.stdout.read()
+        if not found or process.returncode:
+            line("collector.late" + suffix, "failed", "s", remark=text[-200:].replace("\n", " "))
             return
         most("collector.late" + suffix, float(found.group(1)), "s", 60,
-             "%d stacks; processor %s s of the server%s; %s" %
-             (STACKS, found.group(2), ", %.1f s of PostgreSQL (filling included)" %
-              (database_cpu(self.postgres) - database) if self.postgres else "", before))
+             "%d stacks of %d reports; processor %s s of the server%s; %s" %
+             (STACKS, 2 * STACKS, found.group(2),
+              ", %.1f s of PostgreSQL, %.0f MB of its WAL" % tuple(database) if self.postgres else "", before))
+
+    def database_work(self):
+        """Processor seconds and MB of WAL so far."""
+        if not self.postgres:
+            return None
+        return database_cpu(self.postgres), float(self.postgres.run_sql("SELECT wal_bytes FROM pg_stat_wal")) / 1e6
 
     def frames(self):
         if not self.wanted("", "collector.frames"):

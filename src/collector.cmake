@@ -42,6 +42,7 @@ set(FW_COLLECTOR
   collector/db_binary.c
   collector/db_cache.c
   collector/db_checkpoint.c
+  collector/db_many.c
   collector/db_migrate.c
   collector/db_postgres.c
   collector/db_postgres_open.c
@@ -57,6 +58,8 @@ set(FW_COLLECTOR
   collector/flame_tree.c
   collector/forget.c
   collector/forget_pack.c
+  collector/generation.c
+  collector/group_sums.c
   collector/grouping.c
   collector/grouping_builtin.c
   collector/grouping_marks.c
@@ -67,8 +70,10 @@ set(FW_COLLECTOR
   collector/groups.c
   collector/groups_actions.c
   collector/groups_jobs.c
+  collector/groups_move.c
   collector/groups_preview.c
   collector/groups_rekey.c
+  collector/groups_rest.c
   collector/health.c
   collector/heavy.c
   collector/http.c
@@ -123,6 +128,8 @@ set(FW_COLLECTOR
   collector/sources.c
   collector/stack_code.c
   collector/stack_group.c
+  collector/stack_grouper.c
+  collector/stack_key.c
   collector/symbol_files.c
   collector/symbol_layout.c
   collector/symbol_paths.c

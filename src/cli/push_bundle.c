@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "base/hex.h"
 #include "base/little_endian.h"
 #include "cli/push_pack.h"
 
@@ -125,9 +126,8 @@ static void debug_id_text(const struct symmap_identity *identity, char text[37])
 
 static json_t *new_manifest(const struct symmap_identity *identity)
 {
-    char code_id[2 * sizeof identity->id + 1] = "", debug_id[37];
-    for (size_t i = 0; i < identity->id_size; i++)
-        snprintf(code_id + 2 * i, 3, "%02x", identity->id[i]);
+    char code_id[2 * sizeof identity->id + 1], debug_id[37];
+    hex_text(code_id, identity->id, identity->id_size);
     debug_id_text(identity, debug_id);
     return json_pack("{s:{}, s:s, s:s, s:s, s:s}", "files", "arch", identity->arch, "code_id",
                      code_id, "debug_id", debug_id, "object_name",

@@ -121,8 +121,11 @@ static enum cli_exit send_all(struct push_debug *d, struct push_http *http)
                 found->files[i].fate = PUSH_FAILED;
         return exit_for(&answer);
     }
-    for (size_t i = 0; i < found->count; i++)
+    for (size_t i = 0; i < found->count; i++) {
         of += found->files[i].fate == PUSH_WANTED;
+        if (found->files[i].fate == PUSH_FAILED) /* a source bundle that could not be made */
+            code = CLI_FAILED;
+    }
     for (size_t i = 0; i < found->count && !d->command->dry_run; i++) {
         struct push_file *file = &found->files[i];
         if (file->fate != PUSH_WANTED)

@@ -1,8 +1,10 @@
 /*
  * POST groups/{id}: ignore, open, resolve in a version, note, merge, split. All of one request
  * commits or none of it, with its line in the audit log; the answer is the group as it is then.
+ * When very many reports have to move, that is not their end: a job goes on after FINISH_MS.
  */
 #include "collector/api_groups.h"
+#include "collector/clock.h"
 #include "collector/groups.h"
 #include "collector/jobs.h"
 
@@ -10,13 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NOTE_MAX = 4000, STACKS_MAX = 1000, BODY_MAX = 65536 };
+enum { NOTE_MAX = 4000, STACKS_MAX = 1000, BODY_MAX = 65536, FINISH_MS = 2000 };
 
 struct action {
     struct api_view *v;
     const json_t *body;
     int64_t group;
     int64_t shown;   /* the group to answer with */
+    bool settles;    /* stacks move between these two */
     char detail[80]; /* for the audit log */
 };
 
@@ -71,9 +74,8 @@ static fw_error merge(struct action *a)
     }
     a->shown = json_integer_value(into);
     snprintf(a->detail, sizeof a->detail, "into %" PRId64, a->shown);
-    fw_error e = groups_merge(conn_of(a), v->project, a->group, a->shown, &v->why);
-    e = e ? e : groups_settle_one(conn_of(a), a->group, &v->why);
-    return e ? e : groups_settle_one(conn_of(a), a->shown, &v->why);
+    a->settles = true;
+    return groups_merge(conn_of(a), v->project, a->group, a->shown, &v->why);
 }
 
 /* False: the list holds something else than ids. */
@@ -103,8 +105,7 @@ static fw_error split_off(struct action *a, const int64_t *stacks, size_t count)
     }
     e = groups_split(grouper, conn_of(a), v->project, a->group, stacks, count, &made, &v->why);
     stack_grouper_free(grouper);
-    e = e ? e : groups_settle_one(conn_of(a), a->group, &v->why);
-    e = e ? e : groups_settle_one(conn_of(a), made, &v->why);
+    a->settles = true;
     snprintf(a->detail, sizeof a->detail, "%zu stacks into %" PRId64, count, made);
     a->shown = made;
     return e;
@@ -145,6 +146,26 @@ static const struct action_kind *find_kind(const json_t *body)
     return NULL;
 }
 
+static bool in_time(void *until)
+{
+    return clock_ms() < *(const int64_t *)until;
+}
+
+/* Stacks and reports follow what was decided; nobody else waits for it (groups.h). What fails here
+ * the job does. */
+static void finish(struct action *a)
+{
+    struct collector *c = a->v->r->collector;
+    struct fw_failure why;
+    int64_t until = clock_ms() + FINISH_MS;
+    db_give(c->db, a->v->conn);
+    a->v->conn = NULL;
+    if (groups_move_rest(c, in_time, &until, &why) == FW_OK &&
+        groups_settle_one(c, a->group, &why) == FW_OK)
+        groups_settle_one(c, a->shown, &why);
+    a->v->error = db_take(c->db, DB_READ, &a->v->conn, &a->v->why);
+}
+
 /* The view reads from then on what the transaction writes. */
 static void run(struct action *a, const struct action_kind *kind)
 {
@@ -163,6 +184,8 @@ static void run(struct action *a, const struct action_kind *kind)
         audit(v->conn, &v->r->access, action, subject, a->detail);
     if (!v->error)
         v->error = db_commit(v->conn, &v->why);
+    if (!v->error && a->settles)
+        finish(a);
     if (!v->error)
         jobs_wake(v->r->collector->jobs);
 }

@@ -340,9 +340,8 @@ static int take_archive(struct run *run)
 
 static void tell_bundle(struct run *run, const struct source_bundle *bundle)
 {
-    char id[2 * sizeof bundle->id + 1] = "", files[32];
-    for (size_t i = 0; i < bundle->id_size; i++)
-        snprintf(id + 2 * i, 3, "%02x", bundle->id[i]);
+    char id[2 * sizeof bundle->id + 1], files[32];
+    hex_text(id, bundle->id, bundle->id_size);
     snprintf(files, sizeof files, "%u files", (unsigned)bundle->files);
     tell(json_pack("{s:{s:s, s:i, s:I, s:i, s:s, s:s, s:[s], s:i, s:s, s:b}}", "slice", "name",
                    bundle->name[0] ? bundle->name : run->name, "file", (int)run->number, "size",

@@ -42,16 +42,16 @@ static fw_error close_to_others(const char *path, int fd, struct fw_failure *why
         return FW_OK;
     if (about.st_uid != geteuid())
         return failure_say(why, FW_ERR_PERMISSION, 0,
-                           "%.200s can be read by others and is not this user's: chown it to the "
-                           "user who runs the server, or give --data another folder",
+                           "%.200s can be read by others and is not this user's: name a folder "
+                           "inside of it, or chown it to the user who runs the server",
                            path);
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (copy < 0)
         return files_say(why, errno, "%.200s cannot be read", path);
     if (!is_ours(copy))
         return failure_say(why, FW_ERR_PERMISSION, 0,
-                           "%.200s can be read by others and has other files in it: give --data a "
-                           "folder of its own, or chmod 700 it when it is one",
+                           "%.200s can be read by others and has other files in it: name a folder "
+                           "inside of it, or chmod 700 it",
                            path);
     if (fchmod(fd, about.st_mode & 0700) != 0)
         return files_say(why, errno, "%.200s can be read by others and cannot be closed", path);

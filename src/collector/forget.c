@@ -3,6 +3,7 @@
 #include "base/failure.h"
 #include "base/hex.h"
 #include "collector/access.h"
+#include "collector/group_sums.h"
 #include "collector/groups.h"
 #include "collector/jobs.h"
 #include "report/fwr.h"
@@ -214,21 +215,37 @@ static fw_error drop_body(struct forget *f, struct db_conn *conn, const struct c
     return db_run(conn, why, "DELETE FROM inbox_body WHERE seq = $1", DB_VALUES(db_int(r->body)));
 }
 
+/* Out of the sums of its group as well. */
+static fw_error drop_row(struct db_conn *conn, int64_t id, struct group_sums *sums,
+                         struct fw_failure *why)
+{
+    struct db_rows *rows;
+    fw_error e =
+        db_query(conn, &rows, why, "DELETE FROM report WHERE id = $1 RETURNING " GROUP_SUMS_COLUMNS,
+                 DB_VALUES(db_int(id)));
+    if (e)
+        return e;
+    if (db_next(rows)) {
+        struct group_report report = group_report_of(rows, 0);
+        group_sums_add(sums, &report, -1); /* group_sums_write tells when there was no memory */
+    }
+    return db_end(rows, why);
+}
+
 static fw_error drop_report(struct forget *f, struct db_conn *conn, const struct counted *r,
-                            struct fw_failure *why)
+                            struct group_sums *sums, struct fw_failure *why)
 {
     bool gone = false;
     fw_error e = drop_body(f, conn, r, &gone, why);
     if (e || !gone)
         return e;
     if (r->group)
-        e = db_run(conn, why, "UPDATE hang_group SET moving = moving | 1 WHERE id = $1",
-                   DB_VALUES(db_int(r->group)));
+        e = groups_mark_stale(conn, r->group, why);
     if (!e && in_days(r))
         e = uncount_days(f, conn, r, why);
     if (!e && r->has_session)
         e = uncount_session(f, conn, r, why);
-    e = e ? e : db_run(conn, why, "DELETE FROM report WHERE id = $1", DB_VALUES(db_int(r->id)));
+    e = e ? e : drop_row(conn, r->id, sums, why);
     f->reports += !e;
     return e;
 }
@@ -238,6 +255,7 @@ static fw_error drop_batch(struct forget *f, size_t *count, struct fw_failure *w
 {
     struct db_conn *conn;
     struct counted reports[BATCH];
+    struct group_sums sums = {0};
     uint64_t before = f->reports;
     fw_error e = db_take(f->c->db, DB_WRITE, &conn, why);
     if (e)
@@ -246,7 +264,9 @@ static fw_error drop_batch(struct forget *f, size_t *count, struct fw_failure *w
     e = e ? e : stack_group_changed(conn, why);
     e = e ? e : read_reports(f, conn, reports, count, why);
     for (size_t i = 0; i < *count && !e; i++)
-        e = drop_report(f, conn, &reports[i], why);
+        e = drop_report(f, conn, &reports[i], &sums, why);
+    e = e ? e : group_sums_write(&sums, conn, why);
+    group_sums_free(&sums);
     e = e ? e : drop_empty_days(f, conn, why);
     e = e ? e : db_commit(conn, why);
     db_give(f->c->db, conn);

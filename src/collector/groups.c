@@ -1,206 +1,347 @@
-/* The sums of groups, made anew from `report`: groups.h. What counts is docs/collector.md, "Sums":
- * every report with a group_id. */
+/*
+ * Groups that reports left: groups_settle_all.
+ *
+ * Their sums are right already (group_sums.h). What cannot be subtracted is found anew: the longest
+ * report, the first and the last one. With SQLite, where one connection writes, all reports of the
+ * groups are read on one that reads, and the turn of the writer then adds what came in since: those
+ * with higher row numbers. With PostgreSQL rows become visible in another order than they are
+ * numbered, and nobody waits for the connection: there the writer reads.
+ */
 #include "collector/groups.h"
 #include "base/failure.h"
 #include "collector/clock.h"
+#include "collector/db_many.h"
+#include "collector/generation.h"
 #include "collector/versions.h"
-#include "report/fwr.h"
 
-#define MOVING "SELECT id FROM hang_group WHERE moving <> 0 AND id BETWEEN $1 AND $2"
+#include <stdlib.h>
 
-static fw_error next_range(struct db_conn *conn, size_t limit, int64_t range[2], size_t *count,
-                           struct fw_failure *why)
+/* Groups of a turn at most, and reports of those that are read. */
+enum { TURN_GROUPS = 512, TURN_REPORTS = 20000, TRIES = 50 };
+
+#define MOVING "SELECT id FROM hang_group WHERE moving <> 0 AND moving < 8 AND id BETWEEN $1 AND $2"
+#define STALE  MOVING " AND (moving & 1) = 1"
+
+struct extremes {
+    int64_t group, longest_ns, first_ms, last_ms, first_version, last_version;
+};
+
+struct settling {
+    struct collector *c;
+    struct db_conn *conn;
+    struct fw_failure *why;
+    int64_t generation;
+    int64_t range[2]; /* of groups */
+    size_t limit;     /* groups of a turn */
+    size_t count;     /* that there were */
+    int64_t last_report;
+    struct extremes of[TURN_GROUPS]; /* by group */
+    size_t of_count;
+};
+
+/* ---- reading ---- */
+
+static fw_error find_range(struct settling *s, int64_t from, int64_t to)
 {
     struct db_rows *rows;
-    *count = 0;
-    fw_error e = db_query(conn, &rows, why,
-                          "SELECT id FROM hang_group WHERE moving <> 0 ORDER BY id LIMIT $1",
-                          DB_VALUES(db_int((int64_t)limit)));
+    int64_t reports = 0;
+    fw_error e = db_query(s->conn, &rows, s->why,
+                          "SELECT id, CASE WHEN (moving & 1) = 1 THEN reports ELSE 0 END"
+                          " FROM hang_group WHERE moving <> 0 AND moving < 8"
+                          " AND id BETWEEN $1 AND $2 ORDER BY id LIMIT $3",
+                          DB_VALUES(db_int(from), db_int(to), db_int((int64_t)s->limit)));
+    s->count = 0;
     if (e)
         return e;
-    while (db_next(rows)) {
-        range[1] = db_get_int(rows, 0);
-        if (!(*count)++)
-            range[0] = range[1];
+    while (reports < TURN_REPORTS && db_next(rows)) {
+        int64_t more = db_get_int(rows, 1);
+        if (s->count && reports + more > TURN_REPORTS)
+            break;
+        reports += more;
+        s->range[1] = db_get_int(rows, 0);
+        if (!s->count++)
+            s->range[0] = s->range[1];
     }
-    return db_end(rows, why);
+    return db_end(rows, s->why);
 }
 
-static fw_error sum(struct db_conn *conn, const int64_t range[2], struct fw_failure *why)
+static struct extremes extremes_of(const struct db_rows *rows)
 {
-    static const char *const statements[] = {
-        "DELETE FROM group_day WHERE group_id IN (" MOVING ")",
-        "DELETE FROM group_term WHERE group_id IN (" MOVING ")",
-        "DELETE FROM group_install WHERE group_id IN (" MOVING ")",
-        "INSERT INTO group_term (group_id, term, reports, blocked_ns)"
-        " SELECT group_id, os, COUNT(*), CAST(SUM(duration_ns) AS BIGINT) FROM report"
-        " WHERE os IS NOT NULL AND group_id IN (" MOVING ") GROUP BY group_id, os",
-        "INSERT INTO group_term (group_id, term, reports, blocked_ns)"
-        " SELECT group_id, device, COUNT(*), CAST(SUM(duration_ns) AS BIGINT) FROM report"
-        " WHERE device IS NOT NULL AND group_id IN (" MOVING ") GROUP BY group_id, device",
-        "INSERT INTO group_install (group_id, install, reports)"
-        " SELECT group_id, install, COUNT(*) FROM report"
-        " WHERE install IS NOT NULL AND group_id IN (" MOVING ") GROUP BY group_id, install",
-        "UPDATE hang_group SET reports = 0, blocked_ns = 0, longest_ns = 0, killed = 0,"
-        " installs = (SELECT COUNT(*) FROM group_install i WHERE i.group_id = hang_group.id)"
-        " WHERE id IN (" MOVING ")",
-    };
-    fw_error e = FW_OK;
-    for (size_t i = 0; i < sizeof statements / sizeof *statements && !e; i++)
-        e = db_run(conn, why, statements[i], DB_VALUES(db_int(range[0]), db_int(range[1])));
+    return (struct extremes){db_get_int(rows, 0), db_get_int(rows, 1), db_get_int(rows, 2),
+                             db_get_int(rows, 3), db_get_int(rows, 4), db_get_int(rows, 5)};
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const struct extremes *x = a, *y = b;
+    return (x->group > y->group) - (x->group < y->group);
+}
+
+static void merge(struct extremes *to, const struct extremes *from)
+{
+#define MOST(x)  to->x = from->x > to->x ? from->x : to->x
+#define LEAST(x) to->x = from->x < to->x ? from->x : to->x
+    MOST(longest_ns);
+    LEAST(first_ms);
+    MOST(last_ms);
+    LEAST(first_version);
+    MOST(last_version);
+#undef MOST
+#undef LEAST
+}
+
+static void put(struct settling *s, struct extremes one)
+{
+    struct extremes *known = bsearch(&one, s->of, s->of_count, sizeof one, by_group);
+    if (known)
+        merge(known, &one);
+    else if (s->of_count < TURN_GROUPS) { /* kept in their order */
+        size_t at = s->of_count++;
+        for (; at > 0 && s->of[at - 1].group > one.group; at--)
+            s->of[at] = s->of[at - 1];
+        s->of[at] = one;
+    }
+}
+
+#define EXTREMES                                                                                   \
+    "SELECT group_id, MAX(duration_ns), MIN(started_ms), MAX(started_ms), MIN(version),"           \
+    " MAX(version) FROM report WHERE "
+/* `sql` chooses by a range of groups and, if it is not NULL, a row of `report`. */
+static fw_error read_extremes(struct settling *s, const char *sql, const int64_t *since)
+{
+    struct db_rows *rows;
+    const struct db_value values[] = {db_int(s->range[0]), db_int(s->range[1]),
+                                      db_int(since ? *since : 0)};
+    fw_error e = db_query(s->conn, &rows, s->why, sql, values, since ? 3 : 2);
+    if (e)
+        return e;
+    while (db_next(rows))
+        put(s, extremes_of(rows));
+    return db_end(rows, s->why);
+}
+
+static fw_error read_groups(struct settling *s)
+{
+    s->of_count = 0;
+    return read_extremes(s, EXTREMES "group_id IN (" STALE ") GROUP BY group_id", NULL);
+}
+
+static fw_error read_last(struct settling *s)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(s->conn, &rows, s->why, "SELECT MAX(id) FROM report", DB_NONE);
+    if (e)
+        return e;
+    s->last_report = db_next(rows) ? db_get_int(rows, 0) : 0;
+    return db_end(rows, s->why);
+}
+
+static fw_error look(struct settling *s, int64_t from, int64_t to)
+{
+    fw_error e = db_take(s->c->db, DB_READ, &s->conn, s->why);
+    if (e)
+        return e;
+    e = db_begin(s->conn, s->why);
+    e = e ? e : db_use_indexes(s->conn, s->why);
+    e = e ? e : generation_look(s->conn, &s->generation, s->why);
+    e = e ? e : find_range(s, from, to);
+    if (!e && s->count && !db_is_postgres(s->c->db)) {
+        e = read_last(s);
+        e = e ? e : read_groups(s);
+    }
+    db_give(s->c->db, s->conn);
     return e;
 }
 
-static fw_error sum_days(struct db_conn *conn, const int64_t range[2], struct fw_failure *why)
+/* ---- writing ---- */
+
+static fw_error write_extremes(struct settling *s)
 {
-    fw_error e =
-        db_run(conn, why,
-               "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed)"
-               " SELECT group_id, day, version, COUNT(*), CAST(SUM(duration_ns) AS BIGINT),"
-               " CAST(SUM(CASE WHEN ending = $3 THEN 1 ELSE 0 END) AS BIGINT) FROM report"
-               " WHERE group_id IN (" MOVING ") GROUP BY group_id, day, version",
-               DB_VALUES(db_int(range[0]), db_int(range[1]), db_int(FWR_KILLED)));
-    return e ? e
-             : db_run(conn, why,
-                      "UPDATE hang_group SET reports = r.reports, blocked_ns = r.blocked,"
-                      " longest_ns = r.longest, killed = r.killed, first_ms = r.first_ms,"
-                      " last_ms = r.last_ms, first_version = r.first_version,"
-                      " last_version = r.last_version"
-                      " FROM (SELECT group_id, COUNT(*) AS reports,"
-                      " CAST(SUM(duration_ns) AS BIGINT) AS blocked, MAX(duration_ns) AS longest,"
-                      " CAST(SUM(CASE WHEN ending = $3 THEN 1 ELSE 0 END) AS BIGINT) AS killed,"
-                      " MIN(started_ms) AS first_ms, MAX(started_ms) AS last_ms,"
-                      " MIN(version) AS first_version, MAX(version) AS last_version FROM report"
-                      " WHERE group_id IN (" MOVING ") GROUP BY group_id) AS r"
-                      " WHERE hang_group.id = r.group_id",
-                      DB_VALUES(db_int(range[0]), db_int(range[1]), db_int(FWR_KILLED)));
+    struct db_many many = {.conn = s->conn,
+                           .why = s->why,
+                           .head = "UPDATE hang_group SET longest_ns = v.column2,"
+                                   " first_ms = v.column3, last_ms = v.column4,"
+                                   " first_version = v.column5, last_version = v.column6"
+                                   " FROM (VALUES ",
+                           .tail = ") AS v WHERE hang_group.id = v.column1",
+                           .columns = 6};
+    fw_error e = FW_OK;
+    for (size_t i = 0; i < s->of_count && !e; i++) {
+        const struct extremes *x = &s->of[i];
+        e = db_many_add(&many, DB_ROW(db_int(x->group), db_int(x->longest_ns), db_int(x->first_ms),
+                                      db_int(x->last_ms), db_int(x->first_version),
+                                      db_int(x->last_version)));
+    }
+    return e ? e : db_many_end(&many);
 }
 
 struct back { /* resolved groups that hold reports of a later version */
-    int64_t groups[GROUPS_SETTLE_BATCH];
+    int64_t groups[TURN_GROUPS];
     size_t count;
 };
 
-static fw_error find_back(struct db_conn *conn, const int64_t range[2], struct back *back,
-                          struct fw_failure *why)
+static fw_error find_back(struct settling *s, struct back *back)
 {
     struct db_rows *rows;
-    fw_error e = db_query(conn, &rows, why,
-                          "SELECT h.id, v.version, v.build, r.version, r.build FROM hang_group h"
-                          " JOIN version r ON r.id = h.resolved_version"
-                          " JOIN (SELECT DISTINCT group_id, version FROM group_day"
-                          " WHERE group_id IN (" MOVING ")) d ON d.group_id = h.id"
-                          " JOIN version v ON v.id = d.version WHERE h.status = $3"
-                          " ORDER BY h.id",
-                          DB_VALUES(db_int(range[0]), db_int(range[1]), db_int(GROUP_RESOLVED)));
+    fw_error e =
+        db_query(s->conn, &rows, s->why,
+                 "SELECT h.id, v.version, v.build, r.version, r.build FROM hang_group h"
+                 " JOIN version r ON r.id = h.resolved_version"
+                 " JOIN (SELECT DISTINCT group_id, version FROM group_day"
+                 " WHERE group_id IN (" MOVING ")) d ON d.group_id = h.id"
+                 " JOIN version v ON v.id = d.version WHERE h.status = $3"
+                 " ORDER BY h.id",
+                 DB_VALUES(db_int(s->range[0]), db_int(s->range[1]), db_int(GROUP_RESOLVED)));
     if (e)
         return e;
     while (db_next(rows)) {
         int64_t group = db_get_int(rows, 0);
-        if (back->count < GROUPS_SETTLE_BATCH &&
-            (!back->count || back->groups[back->count - 1] != group) &&
+        if (back->count < TURN_GROUPS && (!back->count || back->groups[back->count - 1] != group) &&
             version_is_later(db_get_text(rows, 1), db_get_text(rows, 2), db_get_text(rows, 3),
                              db_get_text(rows, 4)))
             back->groups[back->count++] = group;
     }
-    return db_end(rows, why);
+    return db_end(rows, s->why);
 }
 
 /* What stacks bring that move into a resolved group may be a report of a later version: the same as
  * when it came in now. */
-static fw_error reopen(struct db_conn *conn, const int64_t range[2], struct fw_failure *why)
+static fw_error reopen(struct settling *s)
 {
     struct back back = {.count = 0};
     int64_t now = (int64_t)collector_now_ms();
-    fw_error e = find_back(conn, range, &back, why);
+    fw_error e = find_back(s, &back);
     for (size_t i = 0; i < back.count && !e; i++)
-        e = db_run(conn, why, "UPDATE hang_group SET status = 0, reopened_ms = $2 WHERE id = $1",
+        e = db_run(s->conn, s->why,
+                   "UPDATE hang_group SET status = 0, reopened_ms = $2 WHERE id = $1",
                    DB_VALUES(db_int(back.groups[i]), db_int(now)));
     return e;
 }
 
 /* Groups that nothing is left of, unless somebody touched them; and the sample of those whose
  * sample moved away. */
-static fw_error tidy(struct db_conn *conn, const int64_t range[2], struct fw_failure *why)
+static fw_error tidy(struct settling *s)
 {
     static const char *const statements[] = {
-        "DELETE FROM hang_group WHERE moving <> 0 AND id BETWEEN $1 AND $2"
+        "DELETE FROM hang_group WHERE moving <> 0 AND moving < 8 AND id BETWEEN $1 AND $2"
         " AND reports = 0 AND status <> 3"
         " AND ((status = 0 AND note = '' AND pinned = 0) OR moving >= 4)"
         " AND NOT EXISTS (SELECT 1 FROM stack WHERE stack.group_id = hang_group.id)"
         " AND NOT EXISTS (SELECT 1 FROM hang_group m WHERE m.merged_into = hang_group.id)",
         "UPDATE hang_group SET"
         " sample_stack = (SELECT MIN(id) FROM stack WHERE stack.group_id = hang_group.id)"
-        " WHERE id IN (" MOVING ") AND status <> 3"
+        " WHERE id IN (" STALE ") AND status <> 3"
         " AND NOT EXISTS (SELECT 1 FROM stack WHERE stack.id = hang_group.sample_stack"
         " AND stack.group_id = hang_group.id)",
-        "UPDATE hang_group SET moving = 0 WHERE id IN (" MOVING ")",
+        "UPDATE hang_group SET moving = 0,"
+        " longest_ns = CASE WHEN reports = 0 THEN 0 ELSE longest_ns END"
+        " WHERE moving <> 0 AND moving < 8 AND id BETWEEN $1 AND $2",
     };
     fw_error e = FW_OK;
     for (size_t i = 0; i < sizeof statements / sizeof *statements && !e; i++)
-        e = db_run(conn, why, statements[i], DB_VALUES(db_int(range[0]), db_int(range[1])));
+        e = db_run(s->conn, s->why, statements[i],
+                   DB_VALUES(db_int(s->range[0]), db_int(s->range[1])));
     return e;
 }
 
-static fw_error settle_range(struct db_conn *conn, const int64_t range[2], struct fw_failure *why)
+static fw_error write_range(struct settling *s)
 {
-    fw_error e = sum(conn, range, why);
-    e = e ? e : sum_days(conn, range, why);
-    e = e ? e : reopen(conn, range, why);
-    return e ? e : tidy(conn, range, why);
+    fw_error e = db_use_indexes(s->conn, s->why);
+    if (!e && db_is_postgres(s->c->db))
+        e = read_groups(s);
+    else if (!e) /* "+": by the rows, of which few are that new, and by no index of groups */
+        e = read_extremes(s, EXTREMES "id > $3 AND +group_id IN (" STALE ") GROUP BY +group_id",
+                          &s->last_report);
+    e = e ? e : write_extremes(s);
+    e = e ? e : reopen(s);
+    return e ? e : tidy(s);
 }
 
-static fw_error settle(struct db_conn *conn, size_t limit, size_t *count, struct fw_failure *why)
-{
-    int64_t range[2] = {0, 0};
-    fw_error e = next_range(conn, limit, range, count, why);
-    return e || !*count ? e : settle_range(conn, range, why);
-}
+/* ---- turns ---- */
 
-fw_error groups_settle(struct db_conn *conn, size_t *count, struct fw_failure *why)
+/* As many groups at once as a turn has time for. */
+static fw_error write(struct settling *s, bool *same)
 {
-    return settle(conn, GROUPS_SETTLE_BATCH, count, why);
-}
-
-fw_error groups_settle_one(struct db_conn *conn, int64_t group, struct fw_failure *why)
-{
-    const int64_t range[2] = {group, group};
-    return settle_range(conn, range, why);
-}
-
-/* As many groups at once as a turn of DB_TURN_MS has time for. */
-static fw_error settle_batch(struct collector *c, size_t *limit, size_t *count,
-                             struct fw_failure *why)
-{
-    struct db_conn *conn;
-    fw_error e = db_take(c->db, DB_WRITE, &conn, why);
+    fw_error e = db_take(s->c->db, DB_WRITE, &s->conn, s->why);
     if (e)
         return e;
     int64_t since = clock_ms();
-    e = db_begin_soft(conn, why); /* `moving` tells what is to be done again */
-    e = e ? e : stack_group_changed(conn, why);
-    e = e ? e : db_use_indexes(conn, why);
-    e = e ? e : settle(conn, *limit, count, why);
-    e = e ? e : db_commit(conn, why);
-    int64_t took = clock_ms() - since;
-    if (took > DB_TURN_MS && *limit > 1)
-        *limit /= 2;
-    else if (took < DB_TURN_MS / 2 && *limit < GROUPS_SETTLE_BATCH)
-        *limit *= 2;
-    db_give(c->db, conn);
+    e = db_begin_soft(s->conn, s->why); /* `moving` tells what is to be done again */
+    e = e ? e : generation_claim(s->conn, &s->generation, same, s->why);
+    if (!e && *same) {
+        e = write_range(s);
+        e = e ? e : db_commit(s->conn, s->why);
+        int64_t took = clock_ms() - since;
+        int64_t turn = db_is_postgres(s->c->db) ? 10 * GROUPS_TURN_MS : GROUPS_TURN_MS;
+        if (took > turn && s->limit > 1)
+            s->limit /= 2;
+        else if (took < turn / 2 && s->limit < TURN_GROUPS)
+            s->limit *= 2;
+    }
+    db_give(s->c->db, s->conn);
     return e;
+}
+
+/* When somebody else changed something since the groups were read, they are read once more. */
+static fw_error turn(struct settling *s, int64_t from, int64_t to)
+{
+    for (unsigned tries = 0; tries < TRIES; tries++) {
+        bool same = false;
+        fw_error e = look(s, from, to);
+        if (e || !s->count)
+            return e;
+        e = write(s, &same);
+        if (e || same)
+            return e;
+    }
+    return failure_say(s->why, FW_ERR_TIMEOUT, 0, "groups were changed again and again meanwhile");
+}
+
+static struct settling *begin(struct collector *c, struct fw_failure *why)
+{
+    struct settling *s = calloc(1, sizeof *s);
+    if (!s)
+        failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    else
+        *s = (struct settling){.c = c, .why = why, .limit = 16};
+    return s;
+}
+
+/* From the first group on, until none is found on the whole way. */
+static fw_error settle(struct settling *s, bool (*ours)(void *context), void *context)
+{
+    for (int64_t from = 1; from;) {
+        if (ours && !ours(context))
+            return failure_say(s->why, FW_ERR_TIMEOUT, 0, "stopped while groups were settled");
+        fw_error e = turn(s, from, INT64_MAX);
+        if (e)
+            return e;
+        if (s->count)
+            from = s->range[1] + 1;
+        else
+            from = from > 1;
+    }
+    return FW_OK;
 }
 
 fw_error groups_settle_all(struct collector *c, bool (*ours)(void *context), void *context,
                            struct fw_failure *why)
 {
-    size_t limit = 16;
-    for (size_t count = 1; count;) {
-        if (ours && !ours(context))
-            return failure_say(why, FW_ERR_TIMEOUT, 0, "stopped while sums were made anew");
-        fw_error e = settle_batch(c, &limit, &count, why);
-        if (e)
-            return e;
-    }
-    return FW_OK;
+    fw_error e = groups_move_rest(c, ours, context, why);
+    struct settling *s = e ? NULL : begin(c, why);
+    if (!s)
+        return e ? e : FW_ERR_MEMORY;
+    e = settle(s, ours, context);
+    free(s);
+    return e;
+}
+
+fw_error groups_settle_one(struct collector *c, int64_t group, struct fw_failure *why)
+{
+    struct settling *s = begin(c, why);
+    if (!s)
+        return FW_ERR_MEMORY;
+    fw_error e = turn(s, group, group);
+    free(s);
+    return e;
 }

@@ -105,15 +105,22 @@ fw_error groups_set_note(struct db_conn *conn, int64_t project, int64_t group, c
 /* --- Merge -------------------------------------------------------------------------------------
  */
 
+/* Finishing is a job's when the one who asked goes away before. */
+static fw_error add_job(struct db_conn *conn, struct fw_failure *why)
+{
+    return jobs_add(conn, "groups", "", "", why);
+}
+
+/* Stacks of the group follow by and by, and are pinned (groups_move_rest); from now on new ones
+ * with its key go where it leads. */
 fw_error groups_merge(struct db_conn *conn, int64_t project, int64_t group, int64_t into,
                       struct fw_failure *why)
 {
     static const char *const statements[] = {
-        "UPDATE stack SET group_id = $2, pinned = GREATEST(pinned, 1) WHERE group_id IN ($1, $2)",
-        "UPDATE report SET group_id = $2 WHERE group_id = $1",
         "UPDATE hang_group SET merged_into = $2 WHERE merged_into = $1 OR id = $1",
-        "UPDATE hang_group SET status = 3, moving = moving | 1 WHERE id = $1 AND merged_into = $2",
-        "UPDATE hang_group SET pinned = 1, moving = moving | 1 WHERE id = $2 AND id <> $1",
+        ("UPDATE hang_group SET status = 3, moving = (moving & ~32) | 9"
+         " WHERE id = $1 AND merged_into = $2"),
+        "UPDATE hang_group SET pinned = 1, moving = (moving & ~32) | 16 WHERE id = $2 AND id <> $1",
     };
     if (group == into)
         return failure_say(why, FW_ERR_ARGUMENT, 0, "a group cannot be merged into itself");
@@ -121,7 +128,7 @@ fw_error groups_merge(struct db_conn *conn, int64_t project, int64_t group, int6
     e = e ? e : read_living(conn, project, into, why);
     for (size_t i = 0; i < sizeof statements / sizeof *statements && !e; i++)
         e = db_run(conn, why, statements[i], DB_VALUES(db_int(group), db_int(into)));
-    return e;
+    return e ? e : add_job(conn, why);
 }
 
 /* --- Split -------------------------------------------------------------------------------------
@@ -187,21 +194,19 @@ static fw_error make_for(struct stack_grouper *grouper, struct db_conn *conn, in
     return e ? e : make_group(conn, &row, &key, made, why);
 }
 
+/* Its reports follow (groups_move_rest). */
 static fw_error move_stack(struct db_conn *conn, int64_t project, int64_t group, int64_t stack,
                            int64_t made, struct fw_failure *why)
 {
     uint64_t rows;
     fw_error e = db_change(conn, why, &rows,
-                           "UPDATE stack SET group_id = $4, pinned = 2"
+                           "UPDATE stack SET group_id = $4, pinned = 2, moving = 1"
                            " WHERE id = $1 AND project = $2 AND group_id IN ($3, $4)",
                            DB_VALUES(db_int(stack), db_int(project), db_int(group), db_int(made)));
     if (!e && !rows)
         return failure_say(why, FW_ERR_NOT_FOUND, 0, "stack %lld is not in group %lld",
                            (long long)stack, (long long)group);
-    return e ? e
-             : db_run(conn, why,
-                      "UPDATE report SET group_id = $2 WHERE stack = $1 AND group_id IS NOT NULL",
-                      DB_VALUES(db_int(stack), db_int(made)));
+    return e;
 }
 
 fw_error groups_split(struct stack_grouper *grouper, struct db_conn *conn, int64_t project,
@@ -216,9 +221,8 @@ fw_error groups_split(struct stack_grouper *grouper, struct db_conn *conn, int64
     for (size_t i = 0; i < count && !e; i++)
         e = move_stack(conn, project, group, stacks[i], *made, why);
     arena_free(&arena);
-    return e ? e
-             : db_run(conn, why, "UPDATE hang_group SET moving = moving | 1 WHERE id = $1",
-                      DB_VALUES(db_int(group)));
+    e = e ? e : groups_mark_stale(conn, group, why);
+    return e ? e : add_job(conn, why);
 }
 
 /* --- Undo --------------------------------------------------------------------------------------
@@ -227,10 +231,9 @@ fw_error groups_split(struct stack_grouper *grouper, struct db_conn *conn, int64
 fw_error groups_undo(struct db_conn *conn, int64_t project, int64_t group, struct fw_failure *why)
 {
     static const char *const statements[] = {
-        "UPDATE stack SET pinned = 0 WHERE group_id = $1",
-        ("UPDATE hang_group SET status = 0, merged_into = NULL, moving = moving | 1"
+        ("UPDATE hang_group SET status = 0, merged_into = NULL, moving = (moving & ~8) | 1"
          " WHERE merged_into = $1"),
-        "UPDATE hang_group SET pinned = 0 WHERE id = $1",
+        "UPDATE hang_group SET pinned = 0, moving = (moving & ~16) | 32 WHERE id = $1",
     };
     struct group_row row;
     fw_error e = read_group(conn, project, group, &row, why);

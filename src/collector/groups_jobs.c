@@ -4,6 +4,7 @@
  *     names:IMAGE      a debug file arrived for a row of `image`: all stacks with frames in it
  *     rules:PROJECT    there are other rules: all stacks of the project
  *     rules-check      now and then: this program's built-in rules are others than those of before
+ *     groups           what people did to groups is carried out to its end
  *
  * Each begins from the start when it is run again, and finds done what was done: a stack whose key
  * leads to the group that it is in does not move.
@@ -19,7 +20,7 @@
 
 enum { CHECK_MS = 3600000 };
 
-extern const struct job_kind job_names, job_rules, job_rules_check;
+extern const struct job_kind job_names, job_rules, job_rules_check, job_groups;
 
 struct progress {
     struct collector *c;
@@ -184,6 +185,13 @@ static fw_error run_rules_check(struct collector *c, const struct job *job, stru
     return e ? e : groups_settle_all(c, NULL, NULL, why);
 }
 
+static fw_error run_groups(struct collector *c, const struct job *job, struct fw_failure *why)
+{
+    struct progress p = {.c = c, .job = job};
+    return groups_settle_all(c, still_ours, &p, why);
+}
+
 const struct job_kind job_names = {"names", run_names, 0};
 const struct job_kind job_rules = {"rules", run_rules, 0};
 const struct job_kind job_rules_check = {"rules-check", run_rules_check, CHECK_MS};
+const struct job_kind job_groups = {"groups", run_groups, 0};

@@ -10,11 +10,13 @@
 #include "base/array.h"
 #include "base/failure.h"
 #include "collector/clock.h"
+#include "collector/db_many.h"
 #include "collector/groups.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 20, KEYS = 32 };
+enum { TRIES = 20, KEYS = 32, CHUNK = 8, FIRST_BATCH = 64, LEAST_BATCH = 32 };
 
 struct moving_stack { /* a row of `stack`, and of the group it is in */
     struct stack_row row;
@@ -23,6 +25,7 @@ struct moving_stack { /* a row of `stack`, and of the group it is in */
     bool named;
     bool sample;    /* the group shows this one */
     int64_t status; /* of the group */
+    int64_t moving; /* of the group */
     bool noted;     /* the group has a note */
 };
 
@@ -47,8 +50,9 @@ struct batch {
     size_t count, read;          /* to be placed, and how many rows were there */
     struct target targets[GROUPS_BATCH];
     size_t target_count;
-    int64_t stale[GROUPS_BATCH * 2]; /* groups that gave or took */
+    int64_t stale[GROUPS_BATCH]; /* groups that gave */
     size_t stale_count;
+    struct groups_pace *pace;
     uint64_t moved;
 };
 
@@ -61,7 +65,7 @@ static fw_error no_memory(struct fw_failure *why)
  */
 #define STACKS(chosen)                                                                             \
     "SELECT s.id, s.project, s.main_image, s.frames, s.group_id, s.last_ms, s.rules, s.pinned,"    \
-    " s.named, h.sample_stack, h.status, CASE WHEN h.note <> '' THEN 1 ELSE 0 END FROM"            \
+    " s.named, h.sample_stack, h.status, CASE WHEN h.note <> '' THEN 1 ELSE 0 END, h.moving FROM"  \
     " (" chosen " LIMIT $3) i JOIN stack s ON s.id = i.stack"                                      \
     " LEFT JOIN hang_group h ON h.id = s.group_id ORDER BY i.stack"
 
@@ -76,6 +80,15 @@ static fw_error query(struct batch *b, const struct groups_rekey *r, struct db_r
                     STACKS("SELECT id AS stack FROM stack"
                            " WHERE project = $1 AND id > $2 AND group_id IS NOT NULL ORDER BY id"),
                     DB_VALUES(db_int(r->project), db_int(r->after), db_int((int64_t)r->batch)));
+}
+
+/* What was done to the group by hand holds for stacks whose rows do not say so yet. */
+static void pin_by_group(struct moving_stack *s)
+{
+    if (s->moving & (GROUP_LEAVING | GROUP_PINNING) && !s->pinned)
+        s->pinned = GROUP_PINNED_MERGE;
+    else if (s->moving & GROUP_FREEING)
+        s->pinned = GROUP_FREE;
 }
 
 static fw_error read_stacks(struct batch *b, const struct groups_rekey *r)
@@ -104,7 +117,9 @@ static fw_error read_stacks(struct batch *b, const struct groups_rekey *r)
             .sample = db_get_int(rows, 9) == db_get_int(rows, 0),
             .status = db_get_int(rows, 10),
             .noted = db_get_int(rows, 11) != 0,
+            .moving = db_get_int(rows, 12),
         };
+        pin_by_group(&b->stacks[b->count - 1]);
     }
     b->read = b->count;
     e = db_end(rows, b->why);
@@ -128,9 +143,9 @@ static bool is_free(const struct batch *b, size_t i)
     return b->readable[i] && b->stacks[i].group && b->stacks[i].pinned != GROUP_PINNED_SPLIT;
 }
 
-static void list_targets(struct batch *b)
+static void list_targets(struct batch *b, size_t from, size_t count)
 {
-    for (size_t i = 0; i < b->count; i++) {
+    for (size_t i = from; i < from + count; i++) {
         const uint8_t *key = b->keys[i].answer.key;
         int64_t project = b->stacks[i].row.project;
         if (!is_free(b, i) || known(b, project, key))
@@ -173,12 +188,12 @@ static fw_error find_some(struct batch *b, const struct db_value values[1 + KEYS
     return db_end(rows, b->why);
 }
 
-/* Looks up all targets from `from` on that have no row yet and are of the same project. */
-static fw_error find_targets(struct batch *b)
+/* Looks up all targets from `from` on that have no row yet; KEYS of the same project at once. */
+static fw_error find_targets(struct batch *b, size_t from)
 {
     struct db_value values[1 + KEYS];
     fw_error e = FW_OK;
-    for (size_t from = 0; from < b->target_count && !e;) {
+    while (from < b->target_count && !e) {
         int64_t project = b->targets[from].project;
         size_t count = 0;
         for (; from < b->target_count && count < KEYS && b->targets[from].project == project;
@@ -204,27 +219,36 @@ static fw_error hand_over(struct batch *b, const struct moving_stack *s)
                   DB_VALUES(db_int(s->group)));
 }
 
-/* Makes the group of a key: for stacks that move it has status and note of their group; `into`: it
+/* Makes groups of keys: for stacks that move one has status and note of their group; `into`: it
  * only leads there. */
-static fw_error make(struct batch *b, const struct moving_stack *s, const struct stack_key *key,
-                     int64_t into)
+#define MAKE_HEAD                                                                                  \
+    "INSERT INTO hang_group (project, key, rules, section, title, leaf, image, file, line,"        \
+    " search, why, sample_stack, first_ms, last_ms, merged_into, moving, status,"                  \
+    " resolved_version, note) SELECT o.project, v.column2, v.column3, v.column4, v.column5,"       \
+    " v.column6, v.column7, NULLIF(v.column8, ''), v.column9, v.column10, v.column11, v.column12," \
+    " v.column13, v.column13, NULLIF(v.column14, 0), CASE v.column14 WHEN 0 THEN 2 ELSE 0 END,"    \
+    " CASE v.column14 WHEN 0 THEN o.status ELSE 3 END, o.resolved_version,"                        \
+    " CASE v.column14 WHEN 0 THEN o.note ELSE '' END FROM (VALUES "
+#define MAKE_TAIL ") AS v CROSS JOIN hang_group o WHERE o.id = v.column1"
+
+static const char *text_of(const char *text)
 {
+    return text ? text : "";
+}
+
+static fw_error make(struct batch *b, struct db_many *many, const struct target *t)
+{
+    const struct moving_stack *s = &b->stacks[t->first];
+    const struct stack_key *key = &b->keys[t->first];
     const struct group_answer *a = &key->answer;
-    fw_error e = db_run(
-        b->conn, b->why,
-        "INSERT INTO hang_group (project, key, rules, section, title, leaf, image, file, line,"
-        " search, why, sample_stack, first_ms, last_ms, merged_into, moving, status,"
-        " resolved_version, note)"
-        " SELECT o.project, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, CAST($12 AS BIGINT),"
-        " CAST($13 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), CAST($15 AS BIGINT),"
-        " CASE WHEN CAST($14 AS BIGINT) IS NULL THEN o.status ELSE 3 END, o.resolved_version,"
-        " CASE WHEN CAST($14 AS BIGINT) IS NULL THEN o.note ELSE '' END"
-        " FROM hang_group o WHERE o.id = $1",
-        DB_VALUES(db_int(s->group), db_bytes(a->key, 16), db_int(key->rules_version),
-                  db_int((int64_t)a->section), db_text(a->title), db_text(a->leaf),
-                  db_text(a->image), db_text(a->file), db_int(a->line), db_text(a->search),
-                  db_text(a->why), db_int(s->row.id), db_int(s->last_ms),
-                  into ? db_int(into) : db_null(), db_int(into ? 0 : GROUP_STALE | GROUP_FRESH)));
+    int64_t into = s->pinned ? s->group : 0;
+    fw_error e =
+        db_many_add(many, DB_ROW(db_int(s->group), db_bytes(a->key, 16), db_int(key->rules_version),
+                                 db_int((int64_t)a->section), db_text(text_of(a->title)),
+                                 db_text(text_of(a->leaf)), db_text(text_of(a->image)),
+                                 db_text(text_of(a->file)), db_int(a->line),
+                                 db_text(text_of(a->search)), db_text(text_of(a->why)),
+                                 db_int(s->row.id), db_int(s->last_ms), db_int(into)));
     return e || into ? e : hand_over(b, s);
 }
 
@@ -252,22 +276,25 @@ static fw_error follow(struct batch *b, struct target *t)
     return FW_OK;
 }
 
-static fw_error make_targets(struct batch *b)
+/* The groups that these stacks go to. */
+static fw_error make_targets(struct batch *b, size_t from, size_t count)
 {
-    list_targets(b);
-    fw_error e = find_targets(b);
+    struct db_many many = {
+        .conn = b->conn, .why = b->why, .head = MAKE_HEAD, .tail = MAKE_TAIL, .columns = 14};
+    size_t first = b->target_count;
+    list_targets(b, from, count);
+    fw_error e = find_targets(b, first);
     bool made = false;
-    for (size_t i = 0; i < b->target_count && !e; i++) {
-        const struct target *t = &b->targets[i];
-        const struct moving_stack *s = &b->stacks[t->first];
-        if (t->id)
+    for (size_t i = first; i < b->target_count && !e; i++) {
+        if (b->targets[i].id)
             continue;
-        e = make(b, s, &b->keys[t->first], s->pinned ? s->group : 0);
+        e = make(b, &many, &b->targets[i]);
         made = true;
     }
+    e = e ? e : db_many_end(&many);
     if (made && !e)
-        e = find_targets(b);
-    for (size_t i = 0; i < b->target_count && !e; i++) {
+        e = find_targets(b, first);
+    for (size_t i = first; i < b->target_count && !e; i++) {
         if (!b->targets[i].id)
             return failure_say(b->why, FW_ERR_TIMEOUT, 0,
                                "a group went away while its stacks moved");
@@ -287,13 +314,12 @@ static void note_stale(struct batch *b, int64_t group)
     b->stale[b->stale_count++] = group;
 }
 
-static fw_error set_row(struct batch *b, const struct moving_stack *s, int64_t group,
-                        const struct stack_key *key)
+static fw_error set_row(struct batch *b, const struct moving_stack *s, const struct stack_key *key)
 {
     return db_run(b->conn, b->why,
-                  "UPDATE stack SET group_id = $2, rules = $3, named = $4 WHERE id = $1",
-                  DB_VALUES(db_int(s->row.id), db_int(group), db_int(key->rules_version),
-                            db_int(key->all_maps)));
+                  "UPDATE stack SET rules = $2, named = $3, pinned = $4 WHERE id = $1",
+                  DB_VALUES(db_int(s->row.id), db_int(key->rules_version), db_int(key->all_maps),
+                            db_int((int64_t)s->pinned)));
 }
 
 /* A fresh group gets a second one's stacks. What people saw of one must not be hidden in another
@@ -319,21 +345,6 @@ static fw_error join(struct batch *b, const struct moving_stack *s, struct targe
     return e ? e : hand_over(b, s);
 }
 
-static fw_error move(struct batch *b, const struct moving_stack *s, struct target *t,
-                     const struct stack_key *key)
-{
-    fw_error e = join(b, s, t);
-    e = e ? e : set_row(b, s, t->id, key);
-    e = e ? e
-          : db_run(b->conn, b->why,
-                   "UPDATE report SET group_id = $2 WHERE stack = $1 AND group_id IS NOT NULL",
-                   DB_VALUES(db_int(s->row.id), db_int(t->id)));
-    note_stale(b, s->group);
-    note_stale(b, t->id);
-    b->moved++;
-    return e;
-}
-
 /* The group stays; what it is called may be better known. */
 static fw_error refresh(struct batch *b, const struct moving_stack *s, const struct stack_key *key)
 {
@@ -347,27 +358,126 @@ static fw_error refresh(struct batch *b, const struct moving_stack *s, const str
                             db_text(a->search), db_text(a->why)));
 }
 
-static fw_error place(struct batch *b, size_t i)
+/* NULL: the stack stays where it is. */
+static struct target *way_of(struct batch *b, size_t i)
+{
+    struct moving_stack *s = &b->stacks[i];
+    struct target *t =
+        is_free(b, i) && !s->pinned ? known(b, s->row.project, b->keys[i].answer.key) : NULL;
+    return t && t->id != s->group ? t : NULL;
+}
+
+static fw_error stay(struct batch *b, size_t i)
 {
     const struct moving_stack *s = &b->stacks[i];
     const struct stack_key *key = &b->keys[i];
     fw_error e = FW_OK;
+    if (!s->group || !b->readable[i])
+        return FW_OK;
     if (!is_free(b, i))
-        return s->group && b->readable[i] ? set_row(b, s, s->group, key) : FW_OK;
-    struct target *t = known(b, s->row.project, key->answer.key);
-    if (!s->pinned && t->id != s->group)
-        return move(b, s, t, key);
+        return set_row(b, s, key);
     if (s->rules != key->rules_version || s->named != key->all_maps)
-        e = set_row(b, s, s->group, key);
+        e = set_row(b, s, key);
     return e || !s->sample ? e : refresh(b, s, key);
+}
+
+struct chunk { /* stacks of a batch that are placed together */
+    size_t from, count;
+    struct groups_move moves[GROUPS_BATCH];
+    size_t at[GROUPS_BATCH]; /* of each move: the stack */
+    size_t move_count;
+    struct groups_moved moved;
+};
+
+/* Reports of the moving ones first: the last of them may have more than this turn takes; then those
+ * behind it are not placed. */
+static fw_error move_reports(struct batch *b, struct chunk *c, size_t limit)
+{
+    c->move_count = 0;
+    c->moved = (struct groups_moved){0};
+    for (size_t i = c->from; i < c->from + c->count; i++) {
+        const struct target *t = way_of(b, i);
+        if (!t)
+            continue;
+        c->at[c->move_count] = i;
+        c->moves[c->move_count++] = (struct groups_move){b->stacks[i].row.id, t->id};
+    }
+    fw_error e = c->move_count ? groups_move_reports(b->c->db, b->conn, c->moves, c->move_count, 0,
+                                                     limit, &c->moved, b->why)
+                               : FW_OK;
+    if (c->moved.whole + 1 < c->move_count) {
+        c->move_count = c->moved.whole + 1;
+        c->count = c->at[c->moved.whole] + 1 - c->from;
+    }
+    return e;
+}
+
+static fw_error move_stacks(struct batch *b, const struct chunk *c)
+{
+    struct db_many many = {.conn = b->conn,
+                           .why = b->why,
+                           .head = "UPDATE stack SET group_id = v.column2, rules = v.column3,"
+                                   " named = v.column4, moving = v.column5, pinned = 0"
+                                   " FROM (VALUES ",
+                           .tail = ") AS v WHERE stack.id = v.column1",
+                           .columns = 5};
+    fw_error e = FW_OK;
+    for (size_t i = 0; i < c->move_count && !e; i++) {
+        const struct moving_stack *s = &b->stacks[c->at[i]];
+        const struct stack_key *key = &b->keys[c->at[i]];
+        e = join(b, s, way_of(b, c->at[i]));
+        e = e ? e
+              : db_many_add(&many, DB_ROW(db_int(s->row.id), db_int(c->moves[i].to),
+                                          db_int(key->rules_version), db_int(key->all_maps),
+                                          db_int(i >= c->moved.whole)));
+        note_stale(b, s->group);
+        b->moved++;
+    }
+    return e ? e : db_many_end(&many);
+}
+
+static fw_error place(struct batch *b, struct chunk *c, size_t limit)
+{
+    fw_error e = make_targets(b, c->from, c->count);
+    e = e ? e : move_reports(b, c, limit);
+    e = e ? e : move_stacks(b, c);
+    for (size_t i = c->from; i < c->from + c->count && !e; i++)
+        if (!way_of(b, i))
+            e = stay(b, i);
+    return e;
 }
 
 static fw_error mark_stale(struct batch *b)
 {
     fw_error e = FW_OK;
     for (size_t i = 0; i < b->stale_count && !e; i++)
-        e = db_run(b->conn, b->why, "UPDATE hang_group SET moving = moving | 1 WHERE id = $1",
-                   DB_VALUES(db_int(b->stale[i])));
+        e = groups_mark_stale(b->conn, b->stale[i], b->why);
+    return e;
+}
+
+/* So many of them as the turn has time for, in small portions: the time that a portion takes is
+ * only known afterwards. */
+static fw_error place_all(struct batch *b, int64_t since)
+{
+    struct chunk *c = malloc(sizeof *c);
+    if (!c)
+        return no_memory(b->why);
+    bool many = db_is_postgres(b->c->db); /* connections that write: nobody waits for this one */
+    size_t limit = groups_pace_limit(b->pace, b->c->db), moved = 0;
+    int64_t until = since + GROUPS_TURN_MS;
+    fw_error e = FW_OK;
+    c->from = 0;
+    while (c->from < b->count && !e && moved < limit &&
+           (c->from == 0 || many || clock_ms() < until)) {
+        size_t left = b->count - c->from;
+        c->count = many || left < CHUNK ? left : CHUNK;
+        e = place(b, c, limit - moved);
+        moved += c->moved.moved;
+        c->from += c->count;
+    }
+    b->count = c->from;
+    groups_pace_took(b->pace, b->c->db, moved, clock_ms() - since);
+    free(c);
     return e;
 }
 
@@ -402,19 +512,14 @@ static fw_error make_keys(struct batch *b)
 
 static fw_error write_stacks(struct batch *b, bool *same)
 {
+    int64_t since = clock_ms();
     fw_error e = stack_grouper_claim(b->grouper, b->conn, same, b->why);
     if (e || !*same)
         return e;
     e = db_use_indexes(b->conn, b->why);
-    e = e ? e : make_targets(b);
-    int64_t until = clock_ms() + DB_TURN_MS;
-    bool many = db_is_postgres(b->c->db); /* connections that write: nobody waits for this one */
-    size_t placed = 0;
-    while (placed < b->count && !e && (placed == 0 || many || clock_ms() < until))
-        e = place(b, placed++);
-    b->quick = clock_ms() < until - DB_TURN_MS / 2;
-    b->count = placed; /* the others' turn comes with the next batch */
+    e = e ? e : place_all(b, since);
     e = e ? e : mark_stale(b);
+    b->quick = clock_ms() < since + GROUPS_TURN_MS / 2;
     return e ? e : db_commit(b->conn, b->why);
 }
 
@@ -456,14 +561,15 @@ fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
     b->c = c;
     b->grouper = grouper;
     b->why = why;
+    b->pace = &r->pace;
     if (!r->batch)
-        r->batch = GROUPS_BATCH;
+        r->batch = db_is_postgres(c->db) ? GROUPS_BATCH : FIRST_BATCH;
     fw_error e = run_batch(b, r);
     *more = b->read == r->batch || b->count < b->read;
-    if (b->count < b->read)
-        r->batch = b->count;
-    else if (b->quick && r->batch * 2 <= GROUPS_BATCH)
-        r->batch *= 2;
+    if (b->count < b->read && !db_is_postgres(c->db))
+        r->batch = b->count > LEAST_BATCH ? b->count : LEAST_BATCH;
+    else if (b->quick && r->batch < GROUPS_BATCH)
+        r->batch = r->batch * 2 < GROUPS_BATCH ? r->batch * 2 : GROUPS_BATCH;
     if (!e && b->count) {
         r->after = b->stacks[b->count - 1].row.id;
         r->examined += b->count;

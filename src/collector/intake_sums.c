@@ -1,6 +1,6 @@
 /*
- * Sums of a batch: intake_sums.h. One list holds those of all tables; `tables` says how the values
- * of two equal keys become one, and the statement that brings them into the row.
+ * Sums of a batch: intake_sums.h. One list holds those of all tables but the groups'; `tables` says
+ * how the values of two equal keys become one, and the statement that brings them into the row.
  */
 #include "collector/intake_sums.h"
 #include "base/array.h"
@@ -16,10 +16,6 @@ enum table {
     PROJECT_DAY,
     TERM_DAY,
     FLAME,
-    GROUP_DAY,
-    GROUP_TERM,
-    GROUP_INSTALL, /* before HANG_GROUP, likewise */
-    HANG_GROUP,
     CALL,
     TABLES
 };
@@ -30,7 +26,7 @@ struct intake_sum {
     enum table table;
     bool has_id;
     int64_t key[KEYS];
-    uint8_t id[16]; /* of SESSION, GROUP_INSTALL */
+    uint8_t id[16]; /* of SESSION */
     int64_t value[VALUES];
 };
 
@@ -69,19 +65,6 @@ static const struct {
                "INSERT INTO flame (key_stack, stack, weight_ns, samples) VALUES ($1, $2, $3, $4)"
                " ON CONFLICT (key_stack, stack) DO UPDATE"
                " SET weight_ns = flame.weight_ns + $3, samples = flame.samples + $4"},
-    [GROUP_DAY] = {3, 3, "+++",
-                   "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed)"
-                   " VALUES ($1, $2, $3, $4, $5, $6)"
-                   " ON CONFLICT (group_id, day, version) DO UPDATE"
-                   " SET reports = group_day.reports + $4,"
-                   " blocked_ns = group_day.blocked_ns + $5, killed = group_day.killed + $6"},
-    [GROUP_TERM] = {2, 2, "++",
-                    "INSERT INTO group_term (group_id, term, reports, blocked_ns)"
-                    " VALUES ($1, $2, $3, $4) ON CONFLICT (group_id, term) DO UPDATE"
-                    " SET reports = group_term.reports + $3,"
-                    " blocked_ns = group_term.blocked_ns + $4"},
-    [GROUP_INSTALL] = {1, 1, "+", NULL},
-    [HANG_GROUP] = {1, 9, "++>++<><>", NULL},
     [CALL] =
         {4, 6, "+<>>>>",
          "INSERT INTO call (project, api, stack, version, count, first_ms, last_ms, caller_image,"
@@ -91,17 +74,6 @@ static const struct {
          " last_ms = GREATEST(call.last_ms, $7)"},
 };
 
-enum { /* values of HANG_GROUP */
-       GROUP_REPORTS,
-       GROUP_BLOCKED,
-       GROUP_LONGEST,
-       GROUP_KILLED,
-       GROUP_INSTALLS,
-       GROUP_FIRST_MS,
-       GROUP_LAST_MS,
-       GROUP_FIRST_VERSION,
-       GROUP_LAST_VERSION
-};
 enum { SESSION_OBSERVED, SESSION_VERSION, SESSION_DAY };
 enum { PROJECT_SESSIONS = 7, PROJECT_OBSERVED = 8 };
 
@@ -127,24 +99,18 @@ static int slow_class(uint64_t duration_ns)
 static bool add_group(struct intake_sums *s, const struct intake_report *r)
 {
     const struct digest *d = &r->digest;
-    int64_t blocked = (int64_t)d->duration_ns, killed = d->ending == FWR_KILLED;
-    int64_t at = (int64_t)d->started_ms;
-    bool ok = put(s, (struct intake_sum){GROUP_DAY, .key = {r->group, d->day, r->version},
-                                         .value = {1, blocked, killed}});
-    if (r->os)
-        ok &= put(s,
-                  (struct intake_sum){GROUP_TERM, .key = {r->group, r->os}, .value = {1, blocked}});
-    if (r->device)
-        ok &= put(s, (struct intake_sum){GROUP_TERM, .key = {r->group, r->device},
-                                         .value = {1, blocked}});
-    if (d->has_install) {
-        struct intake_sum sum = {GROUP_INSTALL, true, .key = {r->group}, .value = {1}};
-        memcpy(sum.id, d->install, sizeof sum.id);
-        ok &= put(s, sum);
-    }
-    return ok && put(s, (struct intake_sum){HANG_GROUP, .key = {r->group},
-                                            .value = {1, blocked, blocked, killed, 0, at, at,
-                                                      r->version, r->version}});
+    struct group_report report = {.group = r->group,
+                                  .day = d->day,
+                                  .version = r->version,
+                                  .os = r->os,
+                                  .device = r->device,
+                                  .duration_ns = (int64_t)d->duration_ns,
+                                  .started_ms = (int64_t)d->started_ms,
+                                  .killed = d->ending == FWR_KILLED,
+                                  .has_install = d->has_install,
+                                  .install_size = sizeof d->install};
+    memcpy(report.install, d->install, sizeof report.install);
+    return group_sums_add(&s->groups, &report, 1) == FW_OK;
 }
 
 static bool add_days(struct intake_sums *s, const struct intake_report *r)
@@ -306,29 +272,6 @@ static fw_error write_session(struct writing *w, const struct intake_sum *sum)
                   DB_VALUES(project, id, db_int(observed)));
 }
 
-static fw_error write_install(struct writing *w, const struct intake_sum *sum)
-{
-    struct db_rows *rows;
-    int64_t reports = 0;
-    fw_error e = db_query(
-        w->conn, &rows, w->why,
-        "INSERT INTO group_install (group_id, install, reports)"
-        " VALUES ($1, $2, $3) ON CONFLICT (group_id, install) DO UPDATE"
-        " SET reports = group_install.reports + $3 RETURNING reports",
-        DB_VALUES(db_int(sum->key[0]), db_bytes(sum->id, sizeof sum->id), db_int(sum->value[0])));
-    if (e)
-        return e;
-    if (db_next(rows))
-        reports = db_get_int(rows, 0);
-    e = db_end(rows, w->why);
-    if (e || reports != sum->value[0])
-        return e;
-    struct intake_sum more = {HANG_GROUP, .key = {sum->key[0]}};
-    more.value[GROUP_INSTALLS] = 1; /* the other values are those that change nothing */
-    more.value[GROUP_FIRST_MS] = more.value[GROUP_FIRST_VERSION] = INT64_MAX;
-    return put(w->s, more) ? FW_OK : no_memory(w->why);
-}
-
 static fw_error reopen(struct writing *w, int64_t group, int64_t resolved)
 {
     struct db_rows *rows;
@@ -351,42 +294,10 @@ static fw_error reopen(struct writing *w, int64_t group, int64_t resolved)
                   DB_VALUES(db_int(group), db_int((int64_t)w->now_ms)));
 }
 
-static fw_error write_group(struct writing *w, const struct intake_sum *sum)
-{
-    struct db_rows *rows;
-    const int64_t *v = sum->value;
-    int64_t status = 0, resolved = 0;
-    fw_error e = db_query(
-        w->conn, &rows, w->why,
-        "UPDATE hang_group SET reports = reports + $2, blocked_ns = blocked_ns + $3,"
-        " longest_ns = GREATEST(longest_ns, $4), killed = killed + $5,"
-        " installs = installs + $6, first_ms = LEAST(first_ms, $7),"
-        " last_ms = GREATEST(last_ms, $8),"
-        " first_version = LEAST(COALESCE(first_version, $9), $9),"
-        " last_version = GREATEST(COALESCE(last_version, $10), $10)"
-        " WHERE id = $1 RETURNING status, resolved_version",
-        DB_VALUES(db_int(sum->key[0]), db_int(v[GROUP_REPORTS]), db_int(v[GROUP_BLOCKED]),
-                  db_int(v[GROUP_LONGEST]), db_int(v[GROUP_KILLED]), db_int(v[GROUP_INSTALLS]),
-                  db_int(v[GROUP_FIRST_MS]), db_int(v[GROUP_LAST_MS]),
-                  db_int(v[GROUP_FIRST_VERSION]), db_int(v[GROUP_LAST_VERSION])));
-    if (e)
-        return e;
-    if (db_next(rows)) {
-        status = db_get_int(rows, 0);
-        resolved = db_get_int(rows, 1);
-    }
-    e = db_end(rows, w->why);
-    return e || status != 2 || !resolved ? e : reopen(w, sum->key[0], resolved);
-}
-
 static fw_error write_sum(struct writing *w, const struct intake_sum *sum)
 {
-    switch (sum->table) {
-    case SESSION: return write_session(w, sum);
-    case GROUP_INSTALL: return write_install(w, sum);
-    case HANG_GROUP: return write_group(w, sum);
-    default: break;
-    }
+    if (sum->table == SESSION)
+        return write_session(w, sum);
     struct db_value values[KEYS + VALUES];
     size_t count = 0;
     for (int i = 0; i < tables[sum->table].keys; i++)
@@ -416,11 +327,13 @@ fw_error intake_sums_write(struct intake_sums *s, struct db_conn *conn,
     fw_error e = FW_OK;
     settle(s);
     for (int table = 0; table < TABLES && !e; table++) {
-        bool adds = table == SESSION || table == GROUP_INSTALL;
         e = write_table(&w, (enum table)table);
-        if (adds)
+        if (table == SESSION)
             settle(s);
     }
+    e = e ? e : group_sums_write(&s->groups, conn, why);
+    for (size_t i = 0; i < s->groups.resolved_count && !e; i++)
+        e = reopen(&w, s->groups.resolved[i].group, s->groups.resolved[i].version);
     s->count = 0;
     return e;
 }
@@ -428,5 +341,6 @@ fw_error intake_sums_write(struct intake_sums *s, struct db_conn *conn,
 void intake_sums_free(struct intake_sums *s)
 {
     free(s->sums);
+    group_sums_free(&s->groups);
     *s = (struct intake_sums){0};
 }

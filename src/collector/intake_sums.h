@@ -5,12 +5,14 @@
 #ifndef COLLECTOR_INTAKE_SUMS_H
 #define COLLECTOR_INTAKE_SUMS_H
 
+#include "collector/group_sums.h"
 #include "collector/intake_ids.h"
 
 struct intake_sum;
 struct intake_sums { /* all zero: empty */
     struct intake_sum *sums;
     size_t count, capacity;
+    struct group_sums groups;
 };
 
 /* What one report adds. Its rows are known (intake_ids_fill). FW_ERR_MEMORY. */

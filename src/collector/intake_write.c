@@ -67,7 +67,7 @@ static fw_error write_all(struct intake_writer *w, struct db_conn *conn,
                           struct intake_report **reports, size_t count, int64_t lease_ms,
                           struct fw_failure *why)
 {
-    w->sums.count = 0;
+    w->sums.count = w->sums.groups.count = 0;
     fw_error e = db_begin_soft(conn, why); /* what is lost is in the inbox as before */
     e = e ? e : take_rows(conn, reports, count, lease_ms, why);
     e = e ? e : intake_ids_fill(&w->ids, conn, reports, count, &w->arena, why);

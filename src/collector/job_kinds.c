@@ -4,6 +4,7 @@
 /* clang-format off */
 extern const struct job_kind job_convert; /* upload_job.c */
 extern const struct job_kind job_forget; /* forget.c */
+extern const struct job_kind job_groups; /* groups_jobs.c */
 extern const struct job_kind job_limits; /* intake_limits.c */
 extern const struct job_kind job_names; /* groups_jobs.c */
 extern const struct job_kind job_packs_sweep; /* packs.c */
@@ -16,6 +17,7 @@ extern const struct job_kind job_uploads; /* upload_sweep.c */
 static const struct job_kind *const kinds[] = {
     &job_convert,
     &job_forget,
+    &job_groups,
     &job_limits,
     &job_names,
     &job_packs_sweep,

@@ -4,6 +4,7 @@
  */
 #include "base/array.h"
 #include "base/failure.h"
+#include "collector/group_sums.h"
 #include "collector/groups.h"
 #include "collector/retention.h"
 
@@ -26,12 +27,13 @@ static const struct rule {
     enum cut cut;
     unsigned char keys; /* columns of numbers; 0: one of bytes */
     bool global;        /* of no project */
-    bool groups; /* one column more: the group whose sums are not right afterwards; 0: none */
+    bool groups;        /* one column more: the group that loses something; 0: none */
     const char *find, *remove;
 } rules[] = {
     {RETENTION_REPORTS, CUT_DAY, 1, false, true,
      "SELECT id, COALESCE(group_id, 0) FROM report WHERE project = $1 AND day < $2 LIMIT $3",
-     "DELETE FROM report WHERE project = $1 AND day < $2 AND id = $3"},
+     "DELETE FROM report WHERE project = $1 AND day < $2 AND id = $3 "
+     "RETURNING " GROUP_SUMS_COLUMNS},
     {RETENTION_DAYS, CUT_DAY, 2, false, false,
      "SELECT day, version FROM project_day WHERE project = $1 AND day < $2 LIMIT $3",
      "DELETE FROM project_day WHERE project = $1 AND day < $2 AND day = $3 AND version = $4"},
@@ -159,9 +161,26 @@ static fw_error find(const struct retention_run *run, const struct rule *rule, i
 
 /* ---- removing ---- */
 
+/* A report goes out of the sums of its group. */
+static fw_error remove_report(struct db_conn *conn, const char *sql, const struct db_value *values,
+                              size_t count, struct group_sums *sums, uint64_t *removed,
+                              struct fw_failure *why)
+{
+    struct db_rows *rows;
+    fw_error e = db_query(conn, &rows, why, sql, values, count);
+    if (e)
+        return e;
+    if (db_next(rows)) {
+        struct group_report report = group_report_of(rows, 0);
+        group_sums_add(sums, &report, -1); /* group_sums_write tells when there was no memory */
+        ++*removed;
+    }
+    return db_end(rows, why);
+}
+
 static fw_error remove_one(struct db_conn *conn, const struct rule *rule, int64_t project,
-                           int64_t cut, const struct doomed *row, uint64_t *removed,
-                           struct fw_failure *why)
+                           int64_t cut, const struct doomed *row, struct group_sums *sums,
+                           uint64_t *removed, struct fw_failure *why)
 {
     struct db_value values[2 + KEYS] = {db_int(project), db_int(cut)};
     size_t count = 2;
@@ -170,6 +189,8 @@ static fw_error remove_one(struct db_conn *conn, const struct rule *rule, int64_
         values[count++] = db_int(row->key[i]);
     if (!rule->keys)
         values[count++] = db_bytes(row->id, row->id_size);
+    if (rule->what == RETENTION_REPORTS)
+        return remove_report(conn, rule->remove, values, count, sums, removed, why);
     fw_error e = db_change(conn, why, &changed, rule->remove, values, count);
     *removed += changed;
     return e;
@@ -179,15 +200,17 @@ static fw_error remove_rows(struct db_conn *conn, const struct rule *rule, int64
                             int64_t cut, const struct doomed *rows, size_t count, uint64_t *removed,
                             struct fw_failure *why)
 {
+    struct group_sums sums = {0};
     fw_error e = db_begin(conn, why);
     if (!e && rule->groups) /* workers wait, and forget what they know of stacks */
         e = stack_group_changed(conn, why);
     for (size_t i = 0; i < count && !e; i++) {
         if (rows[i].group && (i == 0 || rows[i].group != rows[i - 1].group))
-            e = db_run(conn, why, "UPDATE hang_group SET moving = moving | 1 WHERE id = $1",
-                       DB_VALUES(db_int(rows[i].group)));
-        e = e ? e : remove_one(conn, rule, project, cut, &rows[i], removed, why);
+            e = groups_mark_stale(conn, rows[i].group, why);
+        e = e ? e : remove_one(conn, rule, project, cut, &rows[i], &sums, removed, why);
     }
+    e = e ? e : group_sums_write(&sums, conn, why);
+    group_sums_free(&sums);
     return e ? e : db_commit(conn, why);
 }
 

@@ -60,13 +60,15 @@ static const char tables[] =
     /* A distinct stack of a project. hash: of its frames. frames: stack_code.h. group_id: of stacks
      * that reports are grouped by; NULL: of others. named: keys were made with names of all its
      * images; 0: a debug file may change the key. main_image: the executable of the first report
-     * that was grouped by it. pinned: enum group_pinned (groups.h): it stays in its group. */
+     * that was grouped by it. pinned: enum group_pinned (groups.h): it stays in its group.
+     * moving: reports are left in the group that it was in before (groups_move.h). */
     "CREATE TABLE stack (id {ID}, project INTEGER NOT NULL, hash {BLOB} NOT NULL,"
     " frames {BLOB} NOT NULL, main_image INTEGER, group_id INTEGER, rules INTEGER NOT NULL DEFAULT "
     "0,"
     " named INTEGER NOT NULL DEFAULT 0, pinned INTEGER NOT NULL DEFAULT 0,"
-    " last_ms INTEGER NOT NULL, UNIQUE (project, hash));\n"
-    "CREATE INDEX stack_group ON stack (group_id);\n"
+    " last_ms INTEGER NOT NULL, moving INTEGER NOT NULL DEFAULT 0, UNIQUE (project, hash));\n"
+    "CREATE INDEX stack_group ON stack (group_id, id);\n"
+    "CREATE INDEX stack_moving ON stack (id) WHERE moving <> 0;\n"
     /* Which stacks name an image; of stacks that reports are grouped by alone. */
     "CREATE TABLE stack_image (image INTEGER NOT NULL, stack INTEGER NOT NULL,"
     " PRIMARY KEY (image, stack)) {CLUSTERED};\n"
@@ -126,7 +128,7 @@ static const char tables[] =
     " ending);\n"
     "CREATE INDEX report_device ON report (project, device, day, group_id, version, os,"
     " duration_ns, ending);\n"
-    "CREATE INDEX report_stack ON report (stack);\n"
+    "CREATE INDEX report_stack ON report (stack, id);\n"
     "CREATE INDEX report_recent ON report (project, received_ms, id, version, os, device);\n"
     "CREATE INDEX report_install ON report (install);\n"
     "CREATE INDEX report_pack ON report (pack);\n"

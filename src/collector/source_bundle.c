@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/failure.h"
+#include "base/hex.h"
 #include "base/little_endian.h"
 
 #include <jansson.h>
@@ -65,7 +66,7 @@ static fw_error refuse(struct reading *r, const char *name, const char *what)
 
 static fw_error no_memory(struct reading *r)
 {
-    return failure_say(r->why, FW_ERR_MEMORY, 0, "out of memory");
+    return failure_memory(r->why);
 }
 
 /* ---- before the zip ---- */
@@ -263,10 +264,7 @@ static size_t read_id(const char *text, uint8_t id[64])
         char c = *text;
         if (c == '-')
             continue;
-        int value = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
+        int value = hex_digit(c);
         if (value < 0 || digits == 128)
             return 0;
         id[digits / 2] = (uint8_t)(digits % 2 ? id[digits / 2] | value : value << 4);

@@ -5,7 +5,8 @@
  *
  * stack_group gives a stack its first group: it writes `stack` (group_id, rules, named) and makes
  * rows of hang_group. A stack that has one keeps it, even if names or rules of now lead elsewhere:
- * all its reports are in one group, and only groups_rekey_batch moves them, together.
+ * all its reports are in one group, and those who move stacks (groups.h) see to it that
+ * their reports follow.
  *
  * A group that was merged leads to the one it was merged into.
  *
@@ -18,6 +19,7 @@
 
 #include "collector/collector.h"
 #include "collector/db.h"
+#include "collector/generation.h"
 #include "collector/grouping.h"
 
 /* Rules of projects as last seen. Belongs to one thread. */
@@ -60,8 +62,5 @@ fw_error stack_group_key(struct stack_grouper *grouper, struct db_conn *conn,
                          const struct stack_row *row,
                          const struct group_rules *rules /* NULL: in force */, struct arena *arena,
                          struct stack_key *key, struct fw_failure *why);
-
-/* Counts the generation up and holds it: first in a transaction that changes groups of stacks. */
-fw_error stack_group_changed(struct db_conn *conn, struct fw_failure *why);
 
 #endif

@@ -10,6 +10,7 @@
 #include "collector/uploads.h"
 
 #include "base/failure.h"
+#include "base/hex.h"
 #include "collector/blobs.h"
 #include "collector/db.h"
 #include "collector/server.h"
@@ -51,8 +52,7 @@ void upload_random_digits(char *text, size_t digits)
     uint8_t bytes[UPLOAD_ID_DIGITS / 2];
     if (RAND_bytes(bytes, (int)(digits / 2)) != 1)
         abort(); /* OpenSSL has no random numbers: no id may be guessed */
-    for (size_t i = 0; i < digits / 2; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    hex_text(text, bytes, digits / 2);
 }
 
 static bool is_id(const char *text)

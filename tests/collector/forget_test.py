@@ -48,8 +48,9 @@ def found_in(s, wanted):
     folder, files = s.folder, {}
     for key in s.blobs() if S3 else []:
         data = s.read_blob(key)
-        if any(w in data for w in wanted):
-            files[key] = sum(w in data for w in wanted)
+        hits = sum(w in data for w in wanted)
+        if hits:
+            files[key] = hits
     for at, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(at, name)

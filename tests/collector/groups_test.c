@@ -5,6 +5,7 @@
 #include "collector/db_support.h"
 
 #include "collector/blobs.h"
+#include "collector/group_sums.h"
 #include "collector/groups.h"
 #include "collector/job_kinds.h"
 #include "collector/stack_code.h"
@@ -20,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-extern const struct job_kind job_names, job_rules;
+extern const struct job_kind job_names, job_rules, job_groups;
 
 enum { REPORTS_EACH = 2, VERSIONS = 3 };
 
@@ -31,6 +32,7 @@ static size_t id_size;
 static uint64_t code, code_size; /* of this program, from its load address */
 static struct stack_grouper *grouper;
 static unsigned stack_total;
+static int64_t report_total, reports_each = REPORTS_EACH;
 static bool bench;
 
 static void open_self(void)
@@ -61,6 +63,7 @@ static int set_up_groups(void **state)
     FINE(stack_grouper_new(&c, &grouper));
     open_self();
     stack_total = 0;
+    report_total = 0;
     return 0;
 }
 
@@ -101,9 +104,9 @@ static void make_project(struct db_conn *conn)
 
 static void add_reports(struct db_conn *conn, int64_t stack, int64_t group)
 {
-    for (int64_t i = 0; i < REPORTS_EACH; i++) {
-        int64_t number = stack * REPORTS_EACH + i;
-        char report_id[17];
+    for (int64_t i = 0; i < reports_each; i++) {
+        int64_t number = ++report_total;
+        char report_id[24];
         snprintf(report_id, sizeof report_id, "%016lld", (long long)number);
         FINE(db_run(conn, &why,
                     "INSERT INTO report (project, report_id, kind, received_ms, started_ms, day,"
@@ -157,11 +160,44 @@ static uint64_t random_place(void)
     return code + 16 + seed % (code_size - 32);
 }
 
+/* All sums made from `report`, by other statements than those that are tested. */
+static void sum_all(void)
+{
+    static const char *const statements[] = {
+        "DELETE FROM group_day",
+        "DELETE FROM group_term",
+        "DELETE FROM group_install",
+        "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed)"
+        " SELECT group_id, day, version, COUNT(*), CAST(SUM(duration_ns) AS BIGINT),"
+        " CAST(SUM(CASE WHEN ending = 2 THEN 1 ELSE 0 END) AS BIGINT) FROM report"
+        " WHERE group_id IS NOT NULL GROUP BY group_id, day, version",
+        "INSERT INTO group_term (group_id, term, reports, blocked_ns)"
+        " SELECT group_id, os, COUNT(*), CAST(SUM(duration_ns) AS BIGINT) FROM report"
+        " WHERE group_id IS NOT NULL GROUP BY group_id, os",
+        "INSERT INTO group_term (group_id, term, reports, blocked_ns)"
+        " SELECT group_id, device, COUNT(*), CAST(SUM(duration_ns) AS BIGINT) FROM report"
+        " WHERE group_id IS NOT NULL GROUP BY group_id, device",
+        "INSERT INTO group_install (group_id, install, reports) SELECT group_id, install, COUNT(*)"
+        " FROM report WHERE group_id IS NOT NULL GROUP BY group_id, install",
+        "UPDATE hang_group SET reports = 0, blocked_ns = 0, longest_ns = 0, killed = 0,"
+        " installs = (SELECT COUNT(*) FROM group_install i WHERE i.group_id = hang_group.id)",
+        "UPDATE hang_group SET reports = r.n, blocked_ns = r.b, longest_ns = r.l, killed = r.k,"
+        " first_ms = r.f, last_ms = r.t, first_version = r.v, last_version = r.w"
+        " FROM (SELECT group_id, COUNT(*) AS n, CAST(SUM(duration_ns) AS BIGINT) AS b,"
+        " MAX(duration_ns) AS l, CAST(SUM(CASE WHEN ending = 2 THEN 1 ELSE 0 END) AS BIGINT) AS k,"
+        " MIN(started_ms) AS f, MAX(started_ms) AS t, MIN(version) AS v, MAX(version) AS w"
+        " FROM report GROUP BY group_id) AS r WHERE hang_group.id = r.group_id",
+    };
+    struct db_conn *conn = taken(DB_WRITE);
+    FINE(db_begin(conn, &why));
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        FINE(db_run(conn, &why, statements[i], DB_NONE));
+    FINE(db_commit(conn, &why));
+    db_give(db, conn);
+}
+
 static void settle_all(void)
 {
-    struct db_conn *conn = taken(DB_WRITE);
-    FINE(db_run(conn, &why, "UPDATE hang_group SET moving = 1", DB_NONE));
-    db_give(db, conn);
     FINE(groups_settle_all(&c, NULL, NULL, &why));
 }
 
@@ -179,7 +215,7 @@ static void fill(unsigned count)
         FINE(db_commit(conn, &why));
         db_give(db, conn);
     }
-    settle_all();
+    sum_all();
 }
 
 static void change(const char *sql)
@@ -211,8 +247,8 @@ static void add_job(const char *kind, const char *subject)
 
 static void run_jobs(void)
 {
-    const struct job_kind kinds[] = {job_names, job_rules};
-    FINE(jobs_start(&c, kinds, 2, 1, &c.jobs, &why));
+    const struct job_kind kinds[] = {job_names, job_rules, job_groups};
+    FINE(jobs_start(&c, kinds, 3, 1, &c.jobs, &why));
     while (number_now("SELECT COUNT(*) FROM job WHERE state IN (0, 1)"))
         usleep(20000);
     jobs_stop(c.jobs);
@@ -225,6 +261,7 @@ static void run_jobs(void)
 
 static void check_sums(void)
 {
+    assert_int_equal(number_now("SELECT COUNT(*) FROM stack WHERE moving <> 0"), 0);
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE moving <> 0"), 0);
     assert_int_equal(number_now("SELECT COUNT(*) FROM report JOIN stack ON stack.id = report.stack"
                                 " WHERE report.group_id <> stack.group_id"),
@@ -234,6 +271,13 @@ static void check_sums(void)
                    " g.reports <> (SELECT COUNT(*) FROM report r WHERE r.group_id = g.id)"
                    " OR g.blocked_ns <> COALESCE((SELECT SUM(duration_ns) FROM report r"
                    " WHERE r.group_id = g.id), 0)"
+                   " OR g.longest_ns <> COALESCE((SELECT MAX(duration_ns) FROM report r"
+                   " WHERE r.group_id = g.id), 0)"
+                   " OR g.reports > 0 AND (g.first_ms, g.last_ms, g.first_version, g.last_version)"
+                   " <> (SELECT MIN(started_ms), MAX(started_ms), MIN(version), MAX(version)"
+                   " FROM report r WHERE r.group_id = g.id)"
+                   " OR g.killed <> (SELECT COUNT(*) FROM report r WHERE r.group_id = g.id"
+                   " AND r.ending = 2)"
                    " OR g.reports <> COALESCE((SELECT SUM(reports) FROM group_day d"
                    " WHERE d.group_id = g.id), 0)"
                    " OR g.reports * 2 <> COALESCE((SELECT SUM(reports) FROM group_term t"
@@ -247,7 +291,7 @@ static void check_sums(void)
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group g WHERE status <> 3 AND NOT EXISTS"
                                 " (SELECT 1 FROM stack s WHERE s.group_id = g.id)"),
                      0);
-    assert_int_equal(number_now("SELECT SUM(reports) FROM hang_group"), stack_total * REPORTS_EACH);
+    assert_int_equal(number_now("SELECT SUM(reports) FROM hang_group"), report_total);
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group g WHERE status <> 3 AND NOT EXISTS"
                                 " (SELECT 1 FROM stack s WHERE s.id = g.sample_stack"
                                 " AND s.group_id = g.id)"),
@@ -269,19 +313,22 @@ static void late_debug_file_names_waiting_stacks(void **state)
     bench = wanted != NULL;
     fill(wanted ? (unsigned)atoi(wanted) : 700);
     bench = false;
-    print_message("  %u stacks, %lld groups before, filled in %.1f s\n", stack_total,
-                  (long long)number_now("SELECT COUNT(*) FROM hang_group"),
-                  seconds(CLOCK_MONOTONIC) - begin);
+    double filled = seconds(CLOCK_MONOTONIC);
     check_sums();
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE section <> 2"), 0);
     debug_file_arrives();
     add_job("names", "1");
+    print_message("  %u stacks of %lld reports, %lld groups before, filled in %.1f s\n",
+                  stack_total, (long long)number_now("SELECT COUNT(*) FROM report"),
+                  (long long)number_now("SELECT COUNT(*) FROM hang_group"), filled - begin);
+    fflush(stdout); /* who measures others looks now */
     begin = seconds(CLOCK_MONOTONIC);
     double used = seconds(CLOCK_PROCESS_CPUTIME_ID);
     run_jobs();
     print_message("  named in %.1f s (processor %.1f s), %lld groups now\n",
                   seconds(CLOCK_MONOTONIC) - begin, seconds(CLOCK_PROCESS_CPUTIME_ID) - used,
                   (long long)number_now("SELECT COUNT(*) FROM hang_group"));
+    fflush(stdout);
     check_sums();
     assert_true(number_now("SELECT COUNT(*) FROM hang_group WHERE section = 0") > 100);
     /* Some places lie between functions. */
@@ -351,10 +398,17 @@ static struct db_conn *begun(void)
 
 static void done(struct db_conn *conn)
 {
-    size_t count;
-    FINE(groups_settle(conn, &count, &why));
     FINE(db_commit(conn, &why));
     db_give(db, conn);
+    settle_all();
+}
+
+/* The same where reports were put into the table. */
+static void added(struct db_conn *conn)
+{
+    FINE(db_commit(conn, &why));
+    db_give(db, conn);
+    sum_all();
 }
 
 static int64_t group_of(int64_t stack)
@@ -372,8 +426,7 @@ static void merged_groups_stay_merged(void **state)
     fill(300);
     struct db_conn *conn = begun();
     int64_t a = add_stack(conn, one), b = add_stack(conn, other);
-    done(conn);
-    settle_all();
+    added(conn);
     int64_t from = group_of(a), into = group_of(b);
     assert_int_not_equal(from, into);
 
@@ -387,18 +440,17 @@ static void merged_groups_stay_merged(void **state)
     conn = begun(); /* a stack with the key of the merged group follows */
     int64_t late = add_stack(conn, one);
     assert_int_equal(groups_merge(conn, 1, from, into, &why), FW_ERR_ARGUMENT);
-    done(conn);
+    added(conn);
     assert_int_equal(group_of(late), into);
 
     debug_file_arrives(); /* other keys: the decision holds, also for stacks to come */
     add_job("names", "1");
     run_jobs();
-    settle_all();
     check_sums();
     assert_int_equal(group_of(a), group_of(b));
     conn = begun();
     late = add_stack(conn, one);
-    done(conn);
+    added(conn);
     assert_int_equal(group_of(late), group_of(a));
 
     conn = begun();
@@ -406,9 +458,133 @@ static void merged_groups_stay_merged(void **state)
     FINE(db_commit(conn, &why));
     db_give(db, conn);
     run_jobs();
-    settle_all();
     check_sums();
     assert_int_not_equal(group_of(a), group_of(b));
+}
+
+/* `ours` of a job: false after so many turns, as if the server were killed there. */
+static bool some_turns(void *left)
+{
+    return (*(int *)left)-- > 0;
+}
+
+/* Sums are what the reports add up to at any moment; extremes are when all is settled. */
+static void check_added_sums(void)
+{
+    assert_int_equal(
+        number_now("SELECT COUNT(*) FROM hang_group g WHERE"
+                   " g.reports <> (SELECT COUNT(*) FROM report r WHERE r.group_id = g.id)"
+                   " OR g.blocked_ns <> COALESCE((SELECT SUM(duration_ns) FROM report r"
+                   " WHERE r.group_id = g.id), 0)"
+                   " OR g.reports <> COALESCE((SELECT SUM(reports) FROM group_day d"
+                   " WHERE d.group_id = g.id), 0)"
+                   " OR g.installs <> (SELECT COUNT(DISTINCT install) FROM report r"
+                   " WHERE r.group_id = g.id)"),
+        0);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM group_install WHERE reports <= 0"), 0);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM group_term WHERE reports <= 0"), 0);
+}
+
+/* What a worker does with the reports of a stack, whose group it found. */
+static void take_in(const uint64_t places[3], int64_t into)
+{
+    struct group_sums sums = {0};
+    struct db_rows *rows;
+    struct db_conn *conn = begun();
+    int64_t stack = add_stack(conn, places);
+    FINE(db_query(conn, &rows, &why, "SELECT " GROUP_SUMS_COLUMNS " FROM report WHERE stack = $1",
+                  DB_VALUES(db_int(stack))));
+    while (db_next(rows)) {
+        struct group_report report = group_report_of(rows, 0);
+        assert_int_equal(report.group, into);
+        FINE(group_sums_add(&sums, &report, 1));
+    }
+    FINE(db_end(rows, &why));
+    FINE(group_sums_write(&sums, conn, &why));
+    group_sums_free(&sums);
+    FINE(db_commit(conn, &why));
+    db_give(db, conn);
+}
+
+/* A stack with more reports than one turn moves. */
+static int64_t add_heavy_stack(const uint64_t places[3])
+{
+    struct db_conn *conn = begun();
+    reports_each = db_is_postgres(db) ? 9000 : 1500;
+    int64_t stack = add_stack(conn, places);
+    reports_each = REPORTS_EACH;
+    added(conn);
+    return stack;
+}
+
+/* What a killed server leaves is carried on by the next one; the sums are right all the time. */
+static void merge_may_be_cut_off_anywhere(void **state)
+{
+    (void)state;
+    const uint64_t one[3] = {code + 0x1000, code + 0x2000, code + 0x3000};
+    const uint64_t other[3] = {code + 0x9000, code + 0x2000, code + 0x3000};
+    fill(40);
+    int64_t a = add_heavy_stack(one), b = add_heavy_stack(other);
+    struct db_conn *conn = begun();
+    int64_t last = add_stack(conn, one);
+    added(conn);
+    int64_t from = group_of(a), into = group_of(b);
+    assert_int_equal(group_of(last), from);
+    conn = begun();
+    FINE(groups_merge(conn, 1, from, into, &why));
+    FINE(db_commit(conn, &why));
+    db_give(db, conn);
+    check_added_sums();
+    bool halves = false;
+    int turns = 1;
+    for (fw_error e = FW_ERR_TIMEOUT; e; turns = 1) {
+        e = groups_move_rest(&c, some_turns, &turns, &why);
+        assert_true(e == FW_OK || e == FW_ERR_TIMEOUT);
+        check_added_sums();
+        halves |= number_now("SELECT COUNT(DISTINCT report.group_id) FROM report JOIN stack"
+                             " ON stack.id = report.stack WHERE stack.moving <> 0") == 2;
+        take_in(one, into); /* reports go on coming in */
+    }
+    assert_true(halves);
+    settle_all();
+    check_sums();
+    assert_int_equal(group_of(a), into);
+    char pinned[100];
+    snprintf(pinned, sizeof pinned,
+             "SELECT COUNT(*) FROM stack WHERE pinned = 1 AND id IN (%d, %d)", (int)a, (int)b);
+    assert_int_equal(number_now(pinned), 2);
+    run_jobs();
+    check_sums();
+}
+
+/* New names for a stack whose reports are still on their way to another group. */
+static void stacks_may_move_on_before_their_reports_came(void **state)
+{
+    (void)state;
+    const uint64_t near[3] = {code + 0x1000, code + 0x2000, code + 0x3000};
+    struct groups_rekey rekey = {.image = 1};
+    int64_t made, heavy;
+    bool more;
+    fill(40);
+    heavy = add_heavy_stack(near);
+    int64_t group = group_of(heavy);
+    struct db_conn *conn = begun();
+    FINE(groups_split(grouper, conn, 1, group, &heavy, 1, &made, &why));
+    FINE(db_commit(conn, &why));
+    db_give(db, conn);
+    int turns = 1;
+    assert_int_equal(groups_move_rest(&c, some_turns, &turns, &why), FW_ERR_TIMEOUT);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM stack WHERE moving <> 0"), 1);
+    change("UPDATE stack SET pinned = 0");
+    change("UPDATE hang_group SET pinned = 0");
+    debug_file_arrives();
+    for (more = true; more;)
+        FINE(groups_rekey_batch(&c, grouper, &rekey, &more, &why));
+    check_added_sums();
+    assert_true(group_of(heavy) != made);
+    run_jobs();
+    settle_all();
+    check_sums();
 }
 
 static void split_stacks_stay_split(void **state)
@@ -421,7 +597,7 @@ static void split_stacks_stay_split(void **state)
     stacks[0] = add_stack(conn, near);
     stacks[1] = add_stack(conn, near);
     int64_t stays = add_stack(conn, near);
-    done(conn);
+    added(conn);
     int64_t group = group_of(stays);
     conn = begun();
     assert_int_equal(groups_split(grouper, conn, 1, group, (int64_t[]){1 << 30}, 1, &made, &why),
@@ -430,7 +606,6 @@ static void split_stacks_stay_split(void **state)
     conn = begun();
     FINE(groups_split(grouper, conn, 1, group, stacks, 2, &made, &why));
     done(conn);
-    settle_all();
     check_sums();
     assert_int_equal(group_of(stacks[0]), made);
     assert_int_equal(group_of(stays), group);
@@ -476,14 +651,12 @@ static void late_names_open_a_resolved_group(void **state)
     debug_file_arrives();
     struct db_conn *conn = begun();
     int64_t known = add_stack(conn, place);
-    done(conn);
-    settle_all();
+    added(conn);
     change("UPDATE report SET version = 1");
-    settle_all();
+    sum_all();
     conn = begun();
     FINE(groups_set_status(conn, 1, group_of(known), GROUP_RESOLVED, "1.1", &why));
     done(conn);
-    settle_all();
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE status = 2"), 1);
     /* The same stack, grouped while nobody knew names, seen in 1.1 and 1.2 alone. */
     conn = begun();
@@ -501,6 +674,7 @@ static void late_names_open_a_resolved_group(void **state)
                 DB_VALUES(db_int(late))));
     done(conn);
     change("UPDATE report SET version = 2 WHERE stack = 3");
+    sum_all();
     assert_int_not_equal(group_of(late), group_of(known));
     add_job("names", "1");
     run_jobs();
@@ -516,6 +690,7 @@ static void a_debug_file_counts_the_generation_up(void **state)
 {
     (void)state;
     fill(1);
+    change("UPDATE stack SET group_id = 1 WHERE id = 1");
     int64_t before = number_now("SELECT CAST(value AS BIGINT) FROM setting"
                                 " WHERE name = 'generation'");
     struct db_conn *conn = taken(DB_WRITE);
@@ -536,6 +711,8 @@ int main(void)
         TEST(job_may_be_cut_off_anywhere),
         TEST(status_and_notes_move_along),
         TEST(merged_groups_stay_merged),
+        TEST(merge_may_be_cut_off_anywhere),
+        TEST(stacks_may_move_on_before_their_reports_came),
         TEST(split_stacks_stay_split),
         TEST(resolved_in_a_version),
         TEST(late_names_open_a_resolved_group),

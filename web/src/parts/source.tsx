@@ -10,6 +10,9 @@ const LONGEST = 500;
 /** Whether the server has sources of the frame's image; of its very file it knows when it is asked. */
 export const hasSource = (f: Frame): boolean => !!f.sources && !!f.file && !!f.line;
 
+/** Of the compiler or the system, as far as the path tells: such files are sent on demand only. */
+export const isOfSystem = (f: Frame): boolean => /^\/usr\/(include|lib|local\/include)|\.sdk\/|\.xctoolchain\/|^\/rustc\//.test(f.file ?? "");
+
 const url = (f: Frame): string =>
     `/api/v1/symbols/source?${new URLSearchParams({ image: f.sources!, file: f.file!, line: String(f.line) })}`;
 

@@ -5,7 +5,7 @@ import type { Frame } from "../types";
 import { baseName, place } from "../format";
 import { Cut, Tag } from "./basic";
 import { frameName } from "./frames";
-import { hasSource, Source } from "./source";
+import { hasSource, isOfSystem, Source } from "./source";
 
 export { frameName };
 
@@ -50,7 +50,7 @@ function Row({ f, index, source, first }: { f: Frame; index: number; source: boo
 /** With `source`, frames of which the server has sources can be opened; the app's innermost is open from the start. */
 export function Stack({ frames, source = true, label, most = 200 }: { frames: Frame[]; source?: boolean; label: string; most?: number }) {
     if (!frames.length) return <p class="muted pad">No frames.</p>;
-    const first = frames.findIndex((f) => f.app && hasSource(f));
+    const first = frames.findIndex((f) => f.app && hasSource(f) && !isOfSystem(f));
     return <ol class="stack" aria-label={label} start={0}>
         {frames.slice(0, most).map((f, i) => <Row key={`${i} ${f.function} ${f.offset}`} f={f} index={i} source={source} first={i === first} />)}
         {frames.length > most && <li class="muted pad">… and {frames.length - most} more frames; the download has them all.</li>}
