@@ -126,12 +126,12 @@ hangTest("merged into one that is searched for, after a look at what that means;
     await server.quiet();
 
     await go(page, `${server.url}/p/default/groups/${id}`);
-    const merged = await page.$(".notice a");
-    if (merged) {
-        await click(page, "button", "Part again…");
-        await inDialog(page, "Part");
-        await server.quiet();
-    }
+    await page.waitForSelector(".notice a");
+    assert.match(await textOf(page, ".notice"), /merged into another one/, "the merge still holds");
+    await click(page, "button", "Part again…");
+    await inDialog(page, "Part");
+    await said(page, "is as the rules have it");
+    await server.quiet();
     assert.deepEqual((await hangs()).map((g) => [g.title, g.reports, g.status]).sort(), [["Canvas::fill", 3, "open"], ["File::sync", 3, "open"], ["Index::sort", 10, "open"], ["Words::split", 5, "open"]]);
 });
 
