@@ -19,6 +19,8 @@
 #include <string.h>
 
 enum { FLAME_REPORTS = 100000, FLAME_KEYS = 5000, FLAME_STACKS = 5000, FLAME_NAMES = 4096 };
+/* Of a project: the newest stand for all. The answer says which share of the time they are. */
+enum { ALL_REPORTS = 20000, ALL_STACKS = 2000 };
 
 struct weighed { /* a stack of the group; its code is at `start` of the codes */
     size_t start, size;
@@ -89,8 +91,9 @@ static struct db_rows *query_stacks(struct api_view *v, int64_t group)
     int64_t since = !group || http_query(v->r, "days") ? f->first_day * 86400000 : 0;
     return api_query(v, group ? CHOSEN_OF_GROUP : CHOSEN_OF_PROJECT,
                      DB_VALUES(db_int(v->project), db_int(since), db_text(f->version),
-                               db_int(FLAME_STACKS), db_int(f->os), db_int(f->device),
-                               db_int(group), db_int(FLAME_REPORTS), db_int(FLAME_KEYS)));
+                               db_int(group ? FLAME_STACKS : ALL_STACKS), db_int(f->os),
+                               db_int(f->device), db_int(group),
+                               db_int(group ? FLAME_REPORTS : ALL_REPORTS), db_int(FLAME_KEYS)));
 }
 
 static void read_stacks(struct flame *f, int64_t group)
@@ -233,6 +236,31 @@ static int64_t blocked_of(struct api_view *v, int64_t group)
     return blocked;
 }
 
+/* All blocked time of what the filters choose, by days. With a system and a device at once no sum
+ * knows: 0. */
+static int64_t blocked_in_all(struct api_view *v)
+{
+    const struct api_filter *f = &v->filter;
+    if (f->os && f->device)
+        return 0;
+    int64_t blocked = 0;
+    struct db_rows *rows = api_query(
+        v,
+        f->os || f->device
+            ? "SELECT " API_SUM(
+                  "d.blocked_ns") " FROM term_day d WHERE d.project = $1"
+                                  " AND d.day >= $2 AND d.term = $4 AND " API_OF_VERSION("d")
+            : "SELECT " API_SUM("d.blocked_ns") " FROM project_day d WHERE d.project = $1"
+                                                " AND d.day >= $2 AND $4 = 0 AND " API_OF_VERSION(
+                                                    "d"),
+        DB_VALUES(db_int(v->project), db_int(f->first_day), db_text(f->version),
+                  db_int(f->os ? f->os : f->device)));
+    if (api_next(v, rows))
+        blocked = db_get_int(rows, 0);
+    api_done(v, rows);
+    return blocked;
+}
+
 static void get_flame(struct http_request *r)
 {
     struct api_view v;
@@ -265,7 +293,7 @@ static void get_project_flame(struct http_request *r)
     struct api_view v;
     if (!api_begin(&v, r, API_FILTERS, NULL))
         return;
-    make_flame(&v, 0, 0);
+    make_flame(&v, 0, blocked_in_all(&v));
     api_end(&v);
 }
 

@@ -30,6 +30,6 @@ export function FlamePanel({ url, known, title = "Where the time goes", aside }:
                 : <Shown of={from} lines={12}>{(first) => !f.root.value || !first.root.value
                     ? <Empty title={`${f.root.value ? was : is} has no blocked time here`}><p>There is nothing to compare with: take another version, a longer time or fewer filters.</p></Empty>
                     : <FlameGraph data={f} from={first} names={{ was, is }} view={view} onView={onView} />}</Shown>}</Shown>}
-        {!comparing && coverage && coverage.blocked_share < 0.995 && <p class="muted pad small">{count(coverage.stacks)} of {count(coverage.of)} stacks, {share(coverage.blocked_share, 1)} of the blocked time.</p>}
+        {!comparing && coverage && coverage.blocked_share < 0.995 && <p class="muted pad small">{count(coverage.stacks)} of {count(coverage.of)} stacks, {share(coverage.blocked_share, 1)} of the blocked time: the newest reports, and their heaviest stacks.</p>}
     </Panel>;
 }
