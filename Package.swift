@@ -15,11 +15,6 @@ let package = Package(
             path: ".",
             exclude: [
                 // begin: left out
-                ""D\202\221\273~\177"",
-                ""D\202\221\273~\177-journal"",
-                ""\361:2`RU"",
-                ""\361:2`RU-shm"",
-                ""\361:2`RU-wal"",
                 "CHANGELOG.md",
                 "CMakeLists.txt",
                 "CMakePresets.json",
