@@ -182,6 +182,7 @@ class Bench:
         folder = os.path.join(self.folder, "ingest" + suffix)
         with Server(self.build, folder, self.url("ingest" + suffix), environment, store) as server:
             count, before = RATE * 60 * MINUTES, load()
+            engine = database_cpu(self.postgres) if self.postgres else 0
             got = result_of(server.send(count, RATE, 32), 600 * MINUTES + 600)
             cpu, memory, written = server.usage()
             remark = "%.0f s at %d/s offered, %s, processor %.2f ms a report%s" % (
@@ -193,6 +194,9 @@ class Bench:
                  "p50 %.1f, longest %.1f ms; %s" % (got["p50"], got["max"], before))
             most("collector.memory" + suffix, memory, "MB", 512, "most that was resident")
             line("collector.cost" + suffix, cpu / count, "ms", remark="processor time a report, the server's alone")
+            if self.postgres:
+                line("collector.cost.engine" + suffix, (database_cpu(self.postgres) - engine) * 1e3 / count, "ms",
+                     remark="processor time a report, PostgreSQL's")
             line("collector.cost.written" + suffix, written * 1e3 / count, "KB",
                  remark="a report, by the server to the disk, PostgreSQL's and S3's not included")
             self.wait_for_packs(suffix, server)
@@ -215,16 +219,20 @@ class Bench:
             time.sleep(2)
 
     def sizes(self, suffix, server, count):
+        remark = "a report in the database"
         stored = sum(os.path.getsize(p) for p in glob.glob(server.folder + "/store/**/*", recursive=True)
                      if os.path.isfile(p))
         if self.postgres:
             database = int(self.postgres.run_sql("SELECT pg_database_size('%s')" % ("ingest" + suffix)))
+            kept = int(self.postgres.run_sql("SELECT pg_total_relation_size('report')", "ingest" + suffix))
+            remark += "; %.0f bytes of them `report` and its indexes, most of the rest the emptied inbox" % (
+                kept / count)
         else:
             connection = sqlite3.connect(os.path.join(server.folder, "db", "main.sqlite"), timeout=60)
             ask = lambda what: connection.execute("PRAGMA " + what).fetchone()[0]
             database = (ask("page_count") - ask("freelist_count")) * ask("page_size")
             connection.close()
-        line("collector.cost.database" + suffix, database / count, "bytes", remark="a report in the database")
+        line("collector.cost.database" + suffix, database / count, "bytes", remark=remark)
         if stored:
             line("collector.cost.store" + suffix, stored / count, "bytes", remark="a report in the blob store")
 
