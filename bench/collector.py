@@ -182,7 +182,7 @@ class Bench:
         folder = os.path.join(self.folder, "ingest" + suffix)
         with Server(self.build, folder, self.url("ingest" + suffix), environment, store) as server:
             count, before = RATE * 60 * MINUTES, load()
-            engine = database_cpu(self.postgres) if self.postgres else 0
+            engine = self.database_work()
             got = result_of(server.send(count, RATE, 32), 600 * MINUTES + 600)
             cpu, memory, written = server.usage()
             remark = "%.0f s at %d/s offered, %s, processor %.2f ms a report%s" % (
@@ -195,8 +195,9 @@ class Bench:
             most("collector.memory" + suffix, memory, "MB", 512, "most that was resident")
             line("collector.cost" + suffix, cpu / count, "ms", remark="processor time a report, the server's alone")
             if self.postgres:
-                line("collector.cost.engine" + suffix, (database_cpu(self.postgres) - engine) * 1e3 / count, "ms",
-                     remark="processor time a report, PostgreSQL's")
+                seconds, log = (now - then for now, then in zip(self.database_work(), engine))
+                line("collector.cost.engine" + suffix, seconds * 1e3 / count, "ms",
+                     remark="processor time a report, PostgreSQL's; %.1f KB of its WAL" % (log * 1e3 / count))
             line("collector.cost.written" + suffix, written * 1e3 / count, "KB",
                  remark="a report, by the server to the disk, PostgreSQL's and S3's not included")
             self.wait_for_packs(suffix, server)
