@@ -7,6 +7,7 @@ usage: live_test.py FRAMEWALK HANG DUMP_JSON_MD"""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -204,7 +205,11 @@ class Live(Case):
     def test_no_permission(self):
         if os.getuid() != 0:
             self.skipTest("needs root, to become somebody who may not")
-        result = run("dump", self.pid, user=65534, group=65534, extra_groups=[])
+        with tempfile.TemporaryDirectory() as folder:  # the build tree may be where nobody else can go
+            os.chmod(folder, 0o755)
+            program = shutil.copy(FRAMEWALK, folder)
+            result = subprocess.run([program, "dump", str(self.pid)], capture_output=True, text=True, timeout=60,
+                                    user=65534, group=65534, extra_groups=[])
         self.assertEqual(result.returncode, 4, result.stderr)
         self.assertEqual(result.stderr.count("\n"), 1)
         self.assertEqual(result.stdout, "")

@@ -3,6 +3,7 @@ process has the database locked, PostgreSQL is restarted, S3 answers nothing or 
 be stored is refused, it is said in the log and by /healthz, which answers within a second all the
 while, and everything goes on without a restart. FAULT_SECONDS (4) says how long a fault lasts.
 """
+import atexit
 import glob
 import os
 import pwd
@@ -290,23 +291,27 @@ class Faults(unittest.TestCase):
 
 
 class Unprivileged(Server):
-    """Run by nobody."""
+    """Run by nobody, from copies of the programs: the build tree may be where nobody else can go."""
 
     def start(self):
         user = pwd.getpwnam("nobody")
         folder = tempfile.mkdtemp(prefix="framewalk-test-")
+        atexit.register(shutil.rmtree, folder, True)
+        programs = os.path.join(folder, "programs")
+        os.mkdir(programs)
+        for name in ("framewalk-collector", "framewalk-converter"):
+            shutil.copy(os.path.join(os.path.dirname(program()), name), programs)
         shim = os.path.join(folder, "framewalk-collector")
         with open(shim, "w") as out:
-            out.write("#!/bin/sh\nexec setpriv --reuid=%d --regid=%d --clear-groups %s \"$@\"\n" %
-                      (user.pw_uid, user.pw_gid, program()))
-        os.chmod(shim, 0o755)
-        os.chmod(folder, 0o755)
+            out.write("#!/bin/sh\nexec setpriv --reuid=%d --regid=%d --clear-groups %s/framewalk-collector \"$@\"\n" %
+                      (user.pw_uid, user.pw_gid, programs))
+        for path in (shim, folder, programs):
+            os.chmod(path, 0o755)
         words, sys.argv[1:] = sys.argv[1:], [shim]
         try:
             return super().start()
         finally:
             sys.argv[1:] = words
-            shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
