@@ -73,6 +73,7 @@ set(FW_COLLECTOR
   collector/groups_move.c
   collector/groups_preview.c
   collector/groups_rekey.c
+  collector/groups_rekey_targets.c
   collector/groups_rest.c
   collector/health.c
   collector/heavy.c
@@ -95,6 +96,7 @@ set(FW_COLLECTOR
   collector/intake.c
   collector/intake_http.c
   collector/intake_ids.c
+  collector/intake_ids_stacks.c
   collector/intake_limits.c
   collector/intake_project.c
   collector/intake_sums.c
@@ -102,6 +104,7 @@ set(FW_COLLECTOR
   collector/intake_write.c
   collector/job_kinds.c
   collector/jobs.c
+  collector/jobs_table.c
   collector/keep_settings.c
   collector/log.c
   collector/metrics.c

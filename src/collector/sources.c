@@ -57,7 +57,7 @@ static bool is_named(const struct symbols_image *image, const char *clean)
 /* ---- what was sent ---- */
 
 struct bundles {
-    struct symbol_file of[BUNDLES_MAX];
+    struct symbol_blob of[BUNDLES_MAX];
     size_t count;
 };
 
@@ -76,9 +76,9 @@ static fw_error list_bundles(struct collector *c, const uint8_t *id, size_t id_s
                      DB_VALUES(db_bytes(id, id_size), db_int(BUNDLES_MAX)));
     if (error == FW_OK) {
         while (found->count < BUNDLES_MAX && db_next(rows)) {
-            struct symbol_file *file = &found->of[found->count];
+            struct symbol_blob *file = &found->of[found->count];
             const char *blob = db_get_text(rows, 0);
-            *file = (struct symbol_file){.uploaded_ms = (uint64_t)db_get_int(rows, 1),
+            *file = (struct symbol_blob){.uploaded_ms = (uint64_t)db_get_int(rows, 1),
                                          .used_ms = (uint64_t)db_get_int(rows, 2)};
             int length = snprintf(file->blob, sizeof file->blob, "%s", blob ? blob : "");
             found->count += length > 0 && (size_t)length < sizeof file->blob;
@@ -141,7 +141,7 @@ fw_error sources_find(struct collector *c, const uint8_t *id, size_t id_size, co
         error = read_bundle(c, bundles.of[i].blob, clean, text, why);
         text->uploaded_ms = bundles.of[i].uploaded_ms;
         if (error == FW_OK)
-            symbol_file_used(c, id, id_size, &bundles.of[i]);
+            symbol_files_used(c, id, id_size, &bundles.of[i]);
     }
     return error;
 }

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static fw_error read_row(struct db_rows *rows, struct symbol_file *file, struct fw_failure *why)
+static fw_error read_row(struct db_rows *rows, struct symbol_blob *file, struct fw_failure *why)
 {
     bool found = db_next(rows);
     if (found) {
@@ -22,9 +22,9 @@ static fw_error read_row(struct db_rows *rows, struct symbol_file *file, struct 
     return error;
 }
 
-fw_error symbol_file_find(struct collector *c, const uint8_t *id, size_t id_size,
-                          enum symbol_wanted wanted, struct symbol_file *file,
-                          struct fw_failure *why)
+fw_error symbol_files_find(struct collector *c, const uint8_t *id, size_t id_size,
+                           enum symbol_wanted wanted, struct symbol_blob *file,
+                           struct fw_failure *why)
 {
     struct db_conn *conn;
     struct db_rows *rows;
@@ -49,8 +49,8 @@ fw_error symbol_file_find(struct collector *c, const uint8_t *id, size_t id_size
     return error;
 }
 
-void symbol_file_used(struct collector *c, const uint8_t *id, size_t id_size,
-                      const struct symbol_file *file)
+void symbol_files_used(struct collector *c, const uint8_t *id, size_t id_size,
+                       const struct symbol_blob *file)
 {
     enum { DAY_MS = 24 * 3600 * 1000 };
     uint64_t now = collector_now_ms();

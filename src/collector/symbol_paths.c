@@ -54,7 +54,7 @@ static void set_file_name(struct http_request *r, const char *name)
 }
 
 /* As debuginfod's. What a token was needed for is for no cache that others share. */
-static void set_headers(struct http_request *r, const struct symbol_file *file, uint64_t size)
+static void set_headers(struct http_request *r, const struct symbol_blob *file, uint64_t size)
 {
     char value[64];
     struct tm at;
@@ -70,11 +70,11 @@ static void set_headers(struct http_request *r, const struct symbol_file *file, 
 /* ---- files ---- */
 
 static fw_error open_file(struct http_request *r, const struct symbol_wish *wish,
-                          struct symbol_file *file, int *fd, uint64_t *size, struct fw_failure *why)
+                          struct symbol_blob *file, int *fd, uint64_t *size, struct fw_failure *why)
 {
     struct collector *c = r->collector;
     struct stat status;
-    fw_error error = symbol_file_find(c, wish->id, wish->id_size, wish->wanted, file, why);
+    fw_error error = symbol_files_find(c, wish->id, wish->id_size, wish->wanted, file, why);
     if (error == FW_OK)
         error = blobs_file(c->blobs, file->blob, fd, why);
     if (error != FW_OK)
@@ -84,13 +84,13 @@ static fw_error open_file(struct http_request *r, const struct symbol_wish *wish
         return failure_say(why, FW_ERR_SYSTEM, 0, "%s cannot be read", file->blob);
     }
     *size = (uint64_t)status.st_size;
-    symbol_file_used(c, wish->id, wish->id_size, file);
+    symbol_files_used(c, wish->id, wish->id_size, file);
     return FW_OK;
 }
 
 static void reply_file(struct http_request *r, const struct symbol_wish *wish)
 {
-    struct symbol_file file;
+    struct symbol_blob file;
     struct fw_failure why = {0};
     int fd;
     uint64_t size;
@@ -197,7 +197,7 @@ static void get_source(struct http_request *r)
         reply_failure(r, &why);
         return;
     }
-    struct symbol_file about = {.uploaded_ms = text.uploaded_ms};
+    struct symbol_blob about = {.uploaded_ms = text.uploaded_ms};
     snprintf(about.name, sizeof about.name, "%s", last_part(rest));
     set_headers(r, &about, text.size);
     http_reply_bytes(r, 200, "application/octet-stream", text.bytes, text.size);
@@ -233,7 +233,7 @@ static void get_section(struct http_request *r)
     if (!id_of(r, &wish))
         return;
     for (size_t i = 0; i < 2; i++) {
-        struct symbol_file file;
+        struct symbol_blob file;
         struct fw_failure why = {0};
         int fd;
         uint64_t all, offset, size;
