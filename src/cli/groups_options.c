@@ -62,8 +62,8 @@ void groups_usage(FILE *to)
           "      --color WHEN     auto, always or never\n"
           "  -h, --help           this text\n"
           "\n"
-          "Exit status: 0 done; 1 no answer; 2 wrong command line; 4 the token was not accepted;\n"
-          "8 (--wait) the collector was still at work.\n",
+          "Exit status: 0 done; 1 no answer, or no such project or version; 2 wrong command line;\n"
+          "4 the token was not accepted; 8 (--wait) the collector was still at work.\n",
           to);
 }
 

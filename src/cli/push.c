@@ -252,9 +252,15 @@ static void handle_path(struct push *p, const char *path)
         cli_error("%s: %s", path, strerror(errno));
         note(p, errno == EACCES ? CLI_PERMISSION : CLI_FORMAT);
     } else if (S_ISDIR(about.st_mode)) {
-        if (is_report_folder(path))
+        bool reports = is_report_folder(path);
+        size_t found = p->debug.found.count;
+        if (reports)
             handle_folder(p, path);
         push_find_folder(&p->debug.found, path);
+        if (!reports && p->debug.found.count == found)
+            cli_error("%s: no Framewalk report and no debug file in it (reports of other tools are "
+                      "named one by one)",
+                      path);
     } else if (S_ISREG(about.st_mode)) {
         if (is_ours(path)) {
             add_file(p, path, &about);

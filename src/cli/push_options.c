@@ -88,12 +88,10 @@ void push_usage(FILE *to)
         "\n"
         "Exit status: 0 all sent, or nothing to send; 1 not sent; 2 wrong command line; 4 the key\n"
         "was not accepted, or permission denied; 5 a PATH cannot be opened, is neither report nor\n"
-        "debug file, or (--wait) the collector cannot use it;\n"
-        "8 some were sent, others refused or left for later, or (--wait) the collector was not "
-        "done\n"
-        "with all in time; 9 (--check-calls) there are new "
-        "calls\n"
-        "that the project's allow list does not have.\n",
+        "debug file, or (--wait) the collector cannot use it; 8 some were sent, others refused or\n"
+        "left for later, names are missing, or (--wait) the collector was not done with all in\n"
+        "time; 9 (--check-calls) there are new calls that the project's allow list does not "
+        "have.\n",
         to);
 }
 

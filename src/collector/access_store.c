@@ -256,11 +256,9 @@ static fw_error has_admin(struct db_conn *conn, bool *has, struct fw_failure *wh
     return error;
 }
 
-static fw_error first_rows(struct collector *c, char first[ACCESS_SECRET_SIZE],
-                           struct fw_failure *why)
+static fw_error first_project(struct collector *c, struct fw_failure *why)
 {
     struct db_conn *conn = NULL;
-    bool has = true;
     fw_error error = db_take(c->db, DB_WRITE, &conn, why);
     if (!error)
         error = db_begin(conn, why);
@@ -269,6 +267,21 @@ static fw_error first_rows(struct collector *c, char first[ACCESS_SECRET_SIZE],
                        "INSERT INTO project (slug, name, created_ms)"
                        " VALUES ('default', 'Default', $1) ON CONFLICT (slug) DO NOTHING",
                        DB_VALUES(db_int((int64_t)collector_now_ms())));
+    if (!error)
+        error = db_commit(conn, why);
+    db_give(c->db, conn);
+    return error;
+}
+
+fw_error access_make_first(struct collector *c, char first[ACCESS_SECRET_SIZE],
+                           struct fw_failure *why)
+{
+    struct db_conn *conn = NULL;
+    bool has = true;
+    first[0] = '\0';
+    fw_error error = db_take(c->db, DB_WRITE, &conn, why);
+    if (!error)
+        error = db_begin(conn, why);
     if (!error)
         error = has_admin(conn, &has, why);
     if (!error && !has)
@@ -279,12 +292,10 @@ static fw_error first_rows(struct collector *c, char first[ACCESS_SECRET_SIZE],
     return error;
 }
 
-fw_error access_open(struct collector *c, struct access_store **out, char first[ACCESS_SECRET_SIZE],
-                     struct fw_failure *why)
+fw_error access_open(struct collector *c, struct access_store **out, struct fw_failure *why)
 {
     *out = NULL;
-    first[0] = '\0';
-    fw_error error = first_rows(c, first, why);
+    fw_error error = first_project(c, why);
     if (error)
         return error;
     struct access_store *store = calloc(1, sizeof *store);

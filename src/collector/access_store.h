@@ -33,11 +33,9 @@ struct access_store;
 struct collector;
 struct db_conn;
 
-/* Makes the first project ("default"), and where there is no admin's token yet, one: it is written
- * to `first`, which is "" otherwise. *store is freed by access_close. FW_ERR_MEMORY, FW_ERR_SYSTEM,
- * and what the database says (db.h). */
-fw_error access_open(struct collector *c, struct access_store **store,
-                     char first[ACCESS_SECRET_SIZE], struct fw_failure *why);
+/* Makes the first project ("default"). *store is freed by access_close. FW_ERR_MEMORY,
+ * FW_ERR_SYSTEM, and what the database says (db.h). */
+fw_error access_open(struct collector *c, struct access_store **store, struct fw_failure *why);
 void access_close(struct access_store *store); /* NULL is fine */
 
 /* Whether the answer is remembered: then it is in `entry`, kind ACCESS_NOBODY for an unknown
@@ -60,6 +58,10 @@ struct access_new {
 fw_error access_make(struct db_conn *conn, const struct access_new *what,
                      char secret[ACCESS_SECRET_SIZE], char csrf[ACCESS_CSRF_SIZE], int64_t *id,
                      struct fw_failure *why);
+/* An admin's token where there is none yet; otherwise `first` is "". It is made last, when nothing
+ * can keep the server from printing it any more. */
+fw_error access_make_first(struct collector *c, char first[ACCESS_SECRET_SIZE],
+                           struct fw_failure *why);
 /* An admin's token, for `--new-token`. */
 fw_error access_make_admin(struct collector *c, char secret[ACCESS_SECRET_SIZE],
                            struct fw_failure *why);

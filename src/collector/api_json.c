@@ -285,6 +285,12 @@ static void list_texts(struct api_view *v, char text[512], const char *sql, int6
     api_done(v, rows);
 }
 
+static void refuse_name(struct api_view *v, const char *what, const char *name, const char *there)
+{
+    api_refuse(v, 400, "no %s \"%.64s\"; %s%s", what, name,
+               *there ? "there is: " : "no report has named one", there);
+}
+
 bool api_version_known(struct api_view *v, const char *version)
 {
     int64_t found = api_number(v,
@@ -296,10 +302,10 @@ bool api_version_known(struct api_view *v, const char *version)
     char there[512];
     list_texts(v, there,
                "SELECT CASE WHEN build = '' THEN version ELSE version || ' (' || build || ')' END"
-               " FROM version WHERE project = $1 AND $2 = 0 ORDER BY first_ms DESC, id DESC"
-               " LIMIT 20",
+               " FROM version WHERE project = $1 AND $2 = 0 AND version || build <> ''"
+               " ORDER BY first_ms DESC, id DESC LIMIT 20",
                0);
-    api_refuse(v, 400, "no version \"%.64s\"; there is: %s", version, there);
+    refuse_name(v, "version", version, there);
     return false;
 }
 
@@ -324,7 +330,7 @@ static bool read_term(struct api_view *v, const char *name, int64_t kind, int64_
                "SELECT text FROM term WHERE kind = $2 AND id IN"
                " (SELECT term FROM term_day WHERE project = $1) ORDER BY text LIMIT 20",
                kind);
-    api_refuse(v, 400, "no %s \"%.64s\"; there is: %s", name, text, there);
+    refuse_name(v, name, text, there);
     return false;
 }
 

@@ -342,7 +342,8 @@ static void tell_bundle(struct run *run, const struct source_bundle *bundle)
 {
     char id[2 * sizeof bundle->id + 1], files[32];
     hex_text(id, bundle->id, bundle->id_size);
-    snprintf(files, sizeof files, "%u files", (unsigned)bundle->files);
+    snprintf(files, sizeof files, "%u file%s", (unsigned)bundle->files,
+             bundle->files == 1 ? "" : "s");
     tell(json_pack("{s:{s:s, s:i, s:I, s:i, s:s, s:s, s:[s], s:i, s:s, s:b}}", "slice", "name",
                    bundle->name[0] ? bundle->name : run->name, "file", (int)run->number, "size",
                    (json_int_t)bundle->size, "kind", DEBUG_FILE_SOURCES, "arch", bundle->arch, "id",

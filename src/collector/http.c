@@ -219,6 +219,8 @@ static void log_of_library(void *context, const char *format, va_list arguments)
         return;
     vsnprintf(text, sizeof text, format, arguments);
     text[strcspn(text, "\n")] = '\0';
+    if (strncmp(text, "Failed to bind", 14) == 0)
+        return; /* "to port 0", whichever it was: the server's own message is right */
     log_line("http: %s", text);
 }
 
@@ -286,8 +288,9 @@ static fw_error start_daemon(struct http_server *server, const struct addrinfo *
             MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG, MHD_OPTION_STRICT_FOR_CLIENT, 1,
             MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     if (!error && !server->daemon)
-        error = failure_say(why, FW_ERR_SYSTEM, errno, "cannot listen on %s port %u", o->listen,
-                            o->port);
+        error =
+            failure_say(why, FW_ERR_SYSTEM, errno,
+                        "cannot listen on %s port %u (--listen takes another)", o->listen, o->port);
     free(certificate);
     if (key)
         explicit_bzero(key, strlen(key));

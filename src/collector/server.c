@@ -95,7 +95,7 @@ static fw_error start_health(struct collector *c, struct fw_failure *why)
 
 static fw_error start_access(struct collector *c, struct fw_failure *why)
 {
-    return access_open(c, &c->access, first_token, why);
+    return access_open(c, &c->access, why);
 }
 
 static unsigned workers(const struct collector *c)
@@ -119,6 +119,11 @@ static fw_error start_http(struct collector *c, struct fw_failure *why)
 {
     static struct http_routes tables[ROUTES_MAX];
     return http_start(c, tables, routes_all(tables, ROUTES_MAX), &c->http, why);
+}
+
+static fw_error start_first_token(struct collector *c, struct fw_failure *why)
+{
+    return access_make_first(c, first_token, why);
 }
 
 static void stop_database(struct collector *c)
@@ -184,6 +189,7 @@ static const struct part {
     {"intake", start_intake, stop_intake},
     {"jobs", start_jobs, stop_jobs},
     {"http", start_http, stop_http},
+    {"first token", start_first_token, NULL},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -195,17 +201,23 @@ static void stop(struct collector *c, size_t started)
     }
 }
 
+/* `part` may be NULL; a message may begin with it. */
+static void complain(const char *part, const struct fw_failure *why)
+{
+    const char *system = why->os_error ? strerror(why->os_error) : "";
+    bool named = !part || strncmp(why->message, part, strlen(part)) == 0;
+    fprintf(stderr, "framewalk serve: %s%s%s%s%s\n", named ? "" : part, named ? "" : ": ",
+            why->message, *system ? ": " : "", system);
+}
+
 static fw_error start(struct collector *c, size_t *started)
 {
     struct fw_failure why = {0};
     fw_error error = FW_OK;
     for (*started = 0; *started < PARTS && !error; (*started)++)
         error = parts[*started].start(c, &why);
-    if (error) {
-        const char *system = why.os_error ? strerror(why.os_error) : "";
-        fprintf(stderr, "framewalk serve: %s: %s%s%s\n", parts[*started - 1].name, why.message,
-                *system ? ": " : "", system);
-    }
+    if (error)
+        complain(parts[*started - 1].name, &why);
     return error;
 }
 
@@ -306,7 +318,7 @@ int server_new_token(const struct collector_options *options)
     if (!error)
         error = access_make_admin(&c, secret, &why);
     if (error)
-        fprintf(stderr, "framewalk serve: %s\n", why.message);
+        complain(NULL, &why);
     else
         puts(secret);
     db_close(c.db);

@@ -97,10 +97,18 @@ static fw_error map_file(int fd, const char *label, struct object **object, stru
     return FW_OK;
 }
 
+static fw_error open_format(struct object *built, struct fw_failure *why)
+{
+    if (macho_is(built->file))
+        return macho_open_file(built, why);
+    if (elf_is(built->file))
+        return elf_open_file(built, why);
+    return object_fail(why, FW_ERR_FORMAT, 0, 0, built->label, "neither an ELF nor a Mach-O file");
+}
+
 fw_error object_finish_open(struct object *built, struct object **object, struct fw_failure *why)
 {
-    fw_error error =
-        macho_is(built->file) ? macho_open_file(built, why) : elf_open_file(built, why);
+    fw_error error = open_format(built, why);
     if (error != FW_OK) {
         object_close(built);
         return error;

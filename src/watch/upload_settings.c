@@ -97,7 +97,7 @@ static const char *split_url(const char *url, struct url *parts)
     }
     parts->https = strncasecmp(url, "https://", 8) == 0;
     if (!parts->https && strncasecmp(url, "http://", 7) != 0)
-        return "it must begin with https://";
+        return "it must begin with https:// (to this machine http:// will do)";
     const char *host = url + (parts->https ? 8 : 7);
     const char *end = host + strcspn(host, "/?#");
     if (memchr(host, '@', (size_t)(end - host)))

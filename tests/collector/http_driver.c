@@ -241,11 +241,13 @@ int main(int argc, char **argv)
     snprintf(url, sizeof url, "file:%s/store", options.data);
     if (blobs_open(url, NULL, 0, &c.blobs, &why))
         fail_start("store", &why);
-    if (access_open(&c, &c.access, first, &why))
+    if (access_open(&c, &c.access, &why))
         fail_start("access", &why);
     const struct http_routes tables[] = {{routes, sizeof routes / sizeof *routes}, routes_access};
     if (http_start(&c, tables, 2, &c.http, &why))
         fail_start("http", &why);
+    if (access_make_first(&c, first, &why))
+        fail_start("first token", &why);
     printf("Listening on http://127.0.0.1:%u/\nFirst token (shown once): %s\nReady\n",
            http_port(c.http), first);
     fflush(stdout);

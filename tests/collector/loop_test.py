@@ -166,7 +166,7 @@ class Loop(unittest.TestCase):
         self.assertIn("wants a number", self.tool("groups", "--days", "0", status=2))
         self.assertIn("no project \"none\"", self.tool("groups", "--project", "none", status=1))
         self.tool("groups", key="ingest", status=4)
-        self.assertIn("no version \"9.9\"", self.tool("groups", "--version", "9.9", status=1))
+        self.assertIn("no version \"9.9\"; no report has named one", self.tool("groups", "--version", "9.9", status=1))
 
 
 if __name__ == "__main__":

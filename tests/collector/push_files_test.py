@@ -348,6 +348,9 @@ class Push(unittest.TestCase):
         with open(text, "w") as out:
             out.write("hello")
         self.push(text, status=5)
+        empty = os.path.join(self.folder, "empty")
+        os.mkdir(empty)
+        self.assertIn("no debug file in it", self.push(empty))
 
     def test_no_collector(self):
         path = compile_elf(self.folder, "alone", 131)

@@ -72,6 +72,19 @@ class Folder(unittest.TestCase):
         self.refused()
 
 
+class Port(unittest.TestCase):
+    def test_taken(self):
+        """It says which port and what to do, and the first token is left for the start that can print it."""
+        with tempfile.TemporaryDirectory(prefix="framewalk-test-") as data, Server() as other:
+            done = subprocess.run([program(), "--data", data, "--listen", "127.0.0.1:%d" % other.port],
+                                  capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn("port %d (--listen takes another)" % other.port, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            with Server(folder=data) as server:
+                self.assertEqual(server.json("GET", "/api/v1/projects")[0], 200)
+
+
 class Passwords(unittest.TestCase):
     """On a PostgreSQL that wants one."""
 

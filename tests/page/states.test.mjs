@@ -16,6 +16,18 @@ pageTest("a new project says what to do next, with the address to do it at", asy
     }
 }, { at: "/p/fresh/overview" });
 
+pageTest("reports that name no version are of an unknown one, and no choice is empty", async (page, mock) => {
+    const some = await page.evaluate(async () => (await fetch("/api/v1/projects/default/overview")).json());
+    const body = JSON.stringify({ ...some, versions: [{ ...some.versions[0], version: "", build: "" }], days: [{ ...some.days[0], version: "" }] });
+    await page.setRequestInterception(true);
+    page.on("request", (r) => (/^\/api\/.*\/overview$/.test(new URL(r.url()).pathname) ? r.respond({ status: 200, contentType: "application/json", body }) : r.continue()));
+    await go(page, `${mock.url}/p/default/overview`);
+    assert.match(await textOf(page), /blocked in an hour of use, unknown/);
+    assert.match(await textOf(page, ".days .legend"), /unknown version/);
+    assert.match(await textOf(page, "[aria-label=Versions] tbody th"), /^unknown$/);
+    assert.deepEqual(await page.$$eval(".filters option", (all) => all.filter((o) => !o.label).length), 0);
+});
+
 for (const [status, says] of [[403, /scope/], [500, /is out of order/], [503, /acknowledged are safe/], [507, /Free space/]]) pageTest(`${status} from the server: its words, and what to do`, async (page, mock) => {
     const ids = await firstIds(page);
     for (const path of ["overview", "groups", `groups/${ids.group}`, `reports/${ids.report}`, "calls", "symbols", "settings"]) {

@@ -50,10 +50,12 @@ export function DaysChart({ days, order, label }: { days: Day[]; order: string[]
             const bars = uPlot.paths.bars!({ size: [0.72, 34], radius: 0.12 });
             const text = color("--muted"), line = color("--line");
             const font = `11px ${style.fontFamily}`;
+            const seconds = names.map((d) => Date.parse(`${d}T00:00:00Z`) / 1000);
+            const first = seconds[0], last = seconds[seconds.length - 1]; // for one day alone uPlot would take 1,000
             plot = new uPlot({
                 width: element.clientWidth, height: 190, legend: { show: false },
                 cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
-                scales: { x: { time: true, range: (_, low, high) => [low - DAY * 0.6, high + DAY * 0.6] }, y: { range: (_, __, high) => [0, Math.max(high * 1.08, 1)] } },
+                scales: { x: { time: true, range: () => [first - DAY * 0.6, last + DAY * 0.6] }, y: { range: (_, __, high) => [0, Math.max(high * 1.08, 1)] } },
                 axes: [
                     { stroke: text, font, grid: { show: false }, ticks: { show: false }, size: 26, incrs: [1, 2, 7, 14, 30, 60].map((n) => n * DAY),
                         values: (_, at) => at.map((t) => dayName(new Date(t * 1000).toISOString().slice(0, 10))) },
@@ -63,7 +65,7 @@ export function DaysChart({ days, order, label }: { days: Day[]; order: string[]
                 series: [{}, ...series.map((_, i) => ({ paths: bars, fill: color(`--series-${i}`), stroke: color("--panel"), width: 0.5, points: { show: false } }))],
                 hooks: { setCursor: [(u) => setOver(u.cursor.idx ?? null)] },
                 tzDate: (t) => uPlot.tzDate(new Date(t * 1000), "UTC"),
-            }, [names.map((d) => Date.parse(`${d}T00:00:00Z`) / 1000), ...stacked] as uPlot.AlignedData, element);
+            }, [seconds, ...stacked] as uPlot.AlignedData, element);
         };
         make();
         const watch = new ResizeObserver(() => plot && plot.width !== element.clientWidth && plot.setSize({ width: element.clientWidth, height: 190 }));
@@ -78,13 +80,13 @@ export function DaysChart({ days, order, label }: { days: Day[]; order: string[]
     const totals = names.map((_, i) => series.reduce((sum, s) => sum + s.values[i], 0));
     return <div class="days">
         <div class="legend" aria-hidden="true">
-            {series.map((s, i) => <span key={s.name}><i class={`swatch s${i}`} />{shortened(s.name, 24)}
+            {series.map((s, i) => <span key={s.name}><i class={`swatch s${i}`} />{shortened(s.name, 24) || "unknown version"}
                 {over !== null && over < names.length && <b class="num">{duration(s.values[over])}</b>}</span>)}
             <span class="spring" /><span class="muted">{over !== null && names[over] ? `${dayName(names[over])} (UTC): ${duration(totals[over])}` : ""}</span>
         </div>
         <div ref={box} class="plot" aria-hidden="true" />
         <details class="as-table"><summary>As table</summary>
-            <div class="scroll" tabIndex={0} role="region" aria-label={label}><table class="list dense"><thead><tr><th scope="col">Day (UTC)</th>{series.map((s) => <th key={s.name} scope="col" class="right">{shortened(s.name, 40)}</th>)}<th scope="col" class="right">Reports</th></tr></thead>
+            <div class="scroll" tabIndex={0} role="region" aria-label={label}><table class="list dense"><thead><tr><th scope="col">Day (UTC)</th>{series.map((s) => <th key={s.name} scope="col" class="right">{shortened(s.name, 40) || "unknown version"}</th>)}<th scope="col" class="right">Reports</th></tr></thead>
                 <tbody>{names.map((d, i) => <tr key={d}><th scope="row">{dayName(d)}</th>{series.map((s) => <td key={s.name} class="right num">{s.values[i] ? duration(s.values[i]) : "–"}</td>)}
                     <td class="right num">{count(series.reduce((sum, s) => sum + s.reports[i], 0))}</td></tr>)}</tbody></table></div>
         </details>

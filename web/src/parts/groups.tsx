@@ -74,7 +74,7 @@ export function Filters({ from, platforms = true }: { from: Overview | undefined
     const [q, set] = useQuery();
     const choice = (name: string, all: string, values: string[]): [string, string][] => {
         const known = [...new Set(q[name] && !values.includes(q[name]) ? [q[name], ...values] : values)];
-        return [["", all], ...known.map((v): [string, string] => [v, v])];
+        return [["", all], ...known.filter(Boolean).map((v): [string, string] => [v, v])];
     };
     const any = FILTERS.some((name) => q[name] && (platforms || name === "days" || name === "version"));
     return <div class="filters" role="group" aria-label="Filters">

@@ -48,7 +48,7 @@ function Reports({ g }: { g: GroupDetail }) {
     const chosen = q.report ?? list.data?.items[0]?.id;
     const report = useLoad<Report>(chosen ? `${api}/reports/${encodeURIComponent(chosen)}` : null);
     return <Panel title="Reports" id="reports" aside={list.data && list.data.items.length > 0 && <Select label="Timeline of" value={chosen ?? ""} onValue={(id) => set({ report: id }, true)}
-        options={(list.data.items.some((r) => r.id === chosen) || !chosen ? list.data.items : [{ id: chosen, duration_ns: NaN, version: "" } as ReportLine, ...list.data.items]).map((r): [string, string] => [r.id, `${duration(r.duration_ns)} · ${shortened(r.version, 30)} · ${r.id.slice(0, 8)}`])} />}>
+        options={(list.data.items.some((r) => r.id === chosen) || !chosen ? list.data.items : [{ id: chosen, duration_ns: NaN, version: "" } as ReportLine, ...list.data.items]).map((r): [string, string] => [r.id, `${duration(r.duration_ns)} · ${shortened(r.version, 30) || "unknown version"} · ${r.id.slice(0, 8)}`])} />}>
         <Shown of={list} lines={6}>{(d) => d.items.length === 0 ? <Empty title="No reports are kept"><p>Their time is over, or the filters leave none; the sums remain.</p></Empty> : <>
             {report.data && report.data.id === chosen && report.data.body !== false ? <>
                 <Timeline report={report.data} key={chosen} />

@@ -24,7 +24,7 @@ export function Login({ onSession }: { onSession: (s: Session) => void }) {
                 <input type="password" value={token} onInput={(e) => setToken(e.currentTarget.value)} placeholder="fwt_…" autocomplete="current-password" spellcheck={false} autofocus aria-describedby="token-help" /></label>
             {action.error && <ErrorBox error={action.error} />}
             <Button kind="primary" type="submit" disabled={action.busy}>{action.busy ? "Signing in…" : "Sign in"}</Button>
-            <p class="muted small" id="token-help">The server printed the first token once, when it was started. Further ones are made under Settings, by whoever has the scope “admin”.</p>
+            <p class="muted small" id="token-help">The server printed the first token once, when it was started. Further ones are made under Settings, by whoever has the scope “admin”, or by <code>framewalk serve --new-token</code> on the server.</p>
         </form>
     </main>;
 }

@@ -83,7 +83,7 @@ function Versions({ versions }: { versions: Version[] }) {
         <caption class="hidden">Versions, newest first</caption>
         <thead><tr><th scope="col">Version</th><th scope="col" title="Seconds blocked in an observed hour">Rate</th><th scope="col" class="right">Blocked</th><th scope="col" class="right">Reports</th><th scope="col" class="right">Killed</th><th scope="col" class="right" title="Share of the observed time">Use</th><th scope="col">First seen</th></tr></thead>
         <tbody>{versions.slice(0, 12).map((v, i) => <tr key={versionLabel(v)}>
-            <th scope="row"><a href={link("groups", { version: versionLabel(v) })}><Cut s={versionLabel(v)} /></a></th>
+            <th scope="row">{versionLabel(v) ? <a href={link("groups", { version: versionLabel(v) })}><Cut s={versionLabel(v)} /></a> : "unknown"}</th>
             <td class="rate"><span class="num">{rateText(v.rate)}</span> <Change now={v.rate} before={versions[i + 1]?.rate ?? null} />
                 <meter class="bar" min={0} max={most} value={v.rate ?? 0} aria-label="Rate beside other versions" /></td>
             <td class="right"><Blocked ns={v.blocked_ns} /></td><td class="right num">{compact(v.reports)}</td>
@@ -122,7 +122,7 @@ export function Overview() {
                     <div><dt>Blocked in total</dt><dd>{duration(whole)}</dd><dd class="muted small">in {days}</dd></div>
                     <div><dt>Reports</dt><dd>{compact(reports)}</dd><dd class="muted small">{duration(reports ? whole / reports : 0)} on average</dd></div>
                     <div><dt>Ended with a kill</dt><dd class={killed ? "bad-text" : ""}>{compact(killed)}</dd><dd class="muted small">{share(killed, reports)} of reports</dd></div>
-                    <div><dt>Newest version</dt><dd>{newest ? rateText(newest.rate) : "–"} {newest && before && <Change now={newest.rate} before={before.rate} />}</dd><dd class="muted small" title="Seconds blocked in an hour of use">{newest ? <>blocked in an hour of use, <Cut s={versionLabel(newest)} /></> : "none"}</dd></div>
+                    <div><dt>Newest version</dt><dd>{newest ? rateText(newest.rate) : "–"} {newest && before && <Change now={newest.rate} before={before.rate} />}</dd><dd class="muted small" title="Seconds blocked in an hour of use">{newest ? <>blocked in an hour of use, <Cut s={versionLabel(newest) || "unknown"} /></> : "none"}</dd></div>
                 </dl>
                 {d.top.length > 0 && <Costliest key={d.top[0].id} data={d} whole={whole} days={days} />}
                 <div class="two wide-left">

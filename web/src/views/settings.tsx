@@ -60,7 +60,7 @@ function Tokens() {
         <Panel title="Tokens and keys">
             <Shown of={list} lines={5}>{(d) => d.items.length === 0 ? <Empty title="None" /> : <div class="scroll" tabIndex={0} role="region" aria-label="Tokens and keys"><table class="list"><caption class="hidden">Tokens and keys</caption>
                 <thead><tr><th scope="col">Label</th><th scope="col">Kind</th><th scope="col">May</th><th scope="col">Project</th><th scope="col">Expires</th><th scope="col">Last use</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
-                <tbody>{d.items.map((t) => <tr key={t.id}><th scope="row"><Cut s={t.label} /></th><td>{t.kind === "key" ? "ingest key" : "token"}</td><td>{t.scopes.map((s) => <Tag key={s}>{s}</Tag>)}</td><td>{t.project ?? "all"}</td>
+                <tbody>{d.items.map((t) => <tr key={t.id}><th scope="row"><Cut s={t.label} /></th><td>{t.kind === "key" ? "ingest key" : "token"}</td><td class="scopes">{t.scopes.map((s) => <Tag key={s}>{s}</Tag>)}</td><td>{t.project ?? "all"}</td>
                     <td>{t.expires_ms ? t.expires_ms < Date.now() ? <span class="bad-text">over</span> : <time dateTime={new Date(t.expires_ms).toISOString()}>{many(Math.ceil((t.expires_ms - Date.now()) / DAY), "day")}</time> : "never"}</td><td><Time ms={t.used_ms} /></td>
                     <td class="right"><Button kind="small" aria-label={`Revoke ${t.label}…`} onClick={() => setAsked(t)}>Revoke…</Button></td></tr>)}</tbody></table></div>}</Shown></Panel>
         <Dialog title="Revoke" open={!!asked} onClose={close}>{asked && <>
