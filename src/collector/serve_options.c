@@ -146,21 +146,23 @@ static bool proxy(const char *text, struct collector_options *o)
 /* The value of an option that may hold a password. What is on the command line, all users of the
  * machine can see: it is copied, and crossed out there from behind "scheme://" on. The environment
  * is for the server's user alone. */
-static const char *take_secret(char *value)
+static const char *take_secret(char *value, char **kept)
 {
-    char *copy = strdup(value);
-    if (!copy) {
+    free(*kept);
+    *kept = strdup(value);
+    if (!*kept) {
         fputs("framewalk serve: out of memory\n", stderr);
         exit(1);
     }
     char *rest = strstr(value, "://");
     if (rest && (strchr(rest, '@') || strcasestr(rest, "password")))
         memset(rest + 3, 'x', strlen(rest + 3));
-    return copy;
+    return *kept;
 }
 
 static bool take(int option, char *value, struct collector_options *o)
 {
+    static char *database, *store; /* as long as the process */
     uint64_t n = 0;
     bool fine = true;
     switch (option) {
@@ -170,7 +172,7 @@ static bool take(int option, char *value, struct collector_options *o)
     case OPTION_CONVERT_SECONDS:
         return number("--convert-seconds", value, 86400, &o->convert_seconds);
     case OPTION_DATA: o->data = value; break;
-    case OPTION_DATABASE: o->database = take_secret(value); break;
+    case OPTION_DATABASE: o->database = take_secret(value, &database); break;
     case OPTION_DISK_RESERVE: return size("--disk-reserve", value, &o->disk_reserve);
     case OPTION_LISTEN: return address(value, o);
     case OPTION_OPEN_SYMBOLS: o->open_symbols = true; break;
@@ -178,7 +180,7 @@ static bool take(int option, char *value, struct collector_options *o)
         fine = number("--requests-per-minute", value, 100000000, &n);
         o->requests_a_minute = (unsigned)n;
         break;
-    case OPTION_STORE: o->store = take_secret(value); break;
+    case OPTION_STORE: o->store = take_secret(value, &store); break;
     case OPTION_TLS_CERT: o->tls_certificate = value; break;
     case OPTION_TLS_KEY: o->tls_key = value; break;
     case OPTION_TRUSTED_PROXY: return proxy(value, o);

@@ -13,7 +13,8 @@ enum serve_action {
     SERVE_WRONG
 };
 
-/* Texts of `options` are those of argv, or static. SERVE_WRONG: said on standard error. */
+/* Texts of `options` are those of argv, or live as long as the process. SERVE_WRONG: said on
+ * standard error. */
 enum serve_action serve_options_parse(int argc, char **argv, struct collector_options *options);
 
 #endif
