@@ -179,7 +179,8 @@ static bool is_name_of(const struct verify *v, const struct symmap_frame *frame,
     return false;
 }
 
-/* Every symbol is known where it begins, unless a function of the debug file lies over it. */
+/* Every symbol is known where it begins, unless a function of the debug file lies over it, and
+ * something is up to its end. */
 static void check_symbol(const struct verify *v, const struct symmap_symbol *symbol,
                          struct verify_report *report)
 {
@@ -203,6 +204,14 @@ static void check_symbol(const struct verify *v, const struct symmap_symbol *sym
         verify_tell(report, VERIFY_FUNCTION, symbol->lo,
                     "symbol %s is neither name nor alias in the map, which has %s", symbol->name,
                     frame->name ? frame->name : "no name");
+    uint64_t last = symbol->hi - 1;
+    if (last == symbol->lo || last - v->base >= UINT32_MAX)
+        return;
+    report->lookups++;
+    error = symmap_lookup(v->map, last - v->base, frames, VERIFY_DEPTH_MAX + 1, &count);
+    if (error != FW_OK || !count)
+        verify_tell(report, error == FW_ERR_CORRUPT ? VERIFY_BROKEN : VERIFY_MISSING, last,
+                    "symbol %s ends too early in the map", symbol->name);
 }
 
 /* ---- what is left ---- */
