@@ -77,7 +77,7 @@ void push_debug_tell(const struct push_debug *d)
     printf("%zu debug file%s %s", sent, sent == 1 ? "" : "s",
            d->command->dry_run ? "would be sent" : "sent");
     size_t bundles = count_bundles(found, d->command->dry_run ? PUSH_WANTED : PUSH_SENT);
-    tell_count(", ", bundles, bundles == 1 ? "source bundle as well" : "source bundles as well");
+    tell_count(", ", bundles, bundles == 1 ? "source bundle" : "source bundles");
     tell_count(", ", count_of(found, PUSH_PRESENT), "there already");
     tell_count(", ", count_of(found, PUSH_HAS_BETTER), "with a debug file that serves instead");
     tell_count(", ", count_of(found, PUSH_TWIN), "found twice");

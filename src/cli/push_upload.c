@@ -172,7 +172,7 @@ static bool send_bytes(struct sending *s, struct push_answer *answer)
 const char *push_upload_next_step(const struct push_answer *answer)
 {
     switch (answer->status) {
-    case 0: return "";
+    case 0: return " (does the collector run, and is --to its address?)";
     case 401: return " (--key-file FILE gives a token)";
     case 403: return " (debug files want a token with symbols:write, not a key for reports)";
     case 404: return " (is --to the collector's address?)";

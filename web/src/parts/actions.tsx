@@ -88,7 +88,7 @@ export function Actions({ g, onChange }: { g: GroupDetail; onChange: () => void 
         {action.error && !open && <ErrorBox error={action.error} />}
         <Dialog title="Resolve this hang" open={open === "resolve"} onClose={close}>
             <p class="muted">It leaves the ranking. When a report of a later version than this comes in, it opens again and says so.</p>
-            <Select label="Resolved in" value={version} options={versions.map((v): [string, string] => [v, v])} onValue={setVersion} />
+            <Select label="Resolved in" value={version} options={versions.map((v): [string, string] => [v, v || "no version"])} onValue={setVersion} />
             {action.error && <ErrorBox error={action.error} />}
             <div class="dialog-foot"><Button onClick={close}>Cancel</Button><Button kind="primary" disabled={action.busy} onClick={() => act({ action: "resolve", version }, `${named(g.title)} is resolved in ${shortened(version, 40)}.`, { action: "open" })}>Resolve</Button></div>
         </Dialog>

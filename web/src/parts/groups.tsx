@@ -58,7 +58,7 @@ export function GroupTable({ groups, whole, start = 0, label, isNew }: { groups:
             <Spark values={g.trend} label={`Blocked time of each of ${g.trend.length} days, oldest first; last day ${duration(g.trend[g.trend.length - 1] ?? 0)}`} />
             <dl class="facts">
                 <div><dt>Reports</dt><dd class="num">{compact(g.reports)}</dd></div>
-                <div><dt>Installs</dt><dd class="num">{compact(g.installs)}</dd></div>
+                <div><dt>Installs</dt><dd class="num">{g.installs ? compact(g.installs) : "unknown"}</dd></div>
                 <div><dt>Longest</dt><dd class="num">{duration(g.longest_ns)}</dd></div>
                 <div class="wide-only"><dt>Versions</dt><dd><Cut s={g.first_version === g.last_version ? g.first_version : `${g.first_version} – ${g.last_version}`} /></dd></div>
                 <div><dt>Last seen</dt><dd><Time ms={g.last_ms} /></dd></div>
