@@ -29,13 +29,14 @@ struct probe {
     struct health *health;
     pthread_t thread;
     bool runs;        /* the thread was started */
+    bool gone;        /* and has ended, or is about to */
     int64_t since_ms; /* monotonic: it waits for an answer since then; 0: it does not wait */
 };
 
 struct health {
     struct collector *c;
     pthread_mutex_t lock; /* of all below */
-    pthread_cond_t end;
+    pthread_cond_t end;   /* of this, and of a probe */
     bool ending;
     bool ill[HEALTH_COUNT], full; /* full: reports are not stored for want of room */
     struct probe database, store;
@@ -125,6 +126,8 @@ static void *run(struct probe *probe, void (*ask)(struct health *), enum health_
         while (!h->ending && pthread_cond_timedwait(&h->end, &h->lock, &until) == 0)
             ;
     }
+    probe->gone = true;
+    pthread_cond_broadcast(&h->end);
     pthread_mutex_unlock(&h->lock);
     return NULL;
 }
@@ -193,13 +196,22 @@ fw_error health_start(struct collector *c, struct fw_failure *why)
                : failure_say(why, FW_ERR_SYSTEM, 0, "cannot start a thread");
 }
 
-static void join(const struct probe *probe)
+static void join(struct probe *probe)
 {
+    struct health *h = probe->health;
     struct timespec until = clock_after(LEAVE_SECONDS * 1000);
-    if (probe->runs && pthread_clockjoin_np(probe->thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
+    if (!probe->runs)
+        return;
+    pthread_mutex_lock(&h->lock);
+    while (!probe->gone && pthread_cond_timedwait(&h->end, &h->lock, &until) == 0)
+        ;
+    bool gone = probe->gone;
+    pthread_mutex_unlock(&h->lock);
+    if (!gone) {
         log_line("health: leaving without an answer of the database or the store");
         _exit(1); /* all that was acknowledged is stored */
     }
+    pthread_join(probe->thread, NULL);
 }
 
 void health_stop(struct health *health)
