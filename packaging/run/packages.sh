@@ -7,7 +7,7 @@ packages_tool="libcurl4-openssl-dev zlib1g-dev libdeflate-dev liblzma-dev libzst
 command -v npm >/dev/null 2>&1 || packages_tool="$packages_tool nodejs npm" # builds its page; nodejs of other sources brings npm itself
 # The second line decodes our reports by docs/framewalk-report.proto; the third are loops, and programs to watch;
 # the fourth are the collector's databases, and a browser for its page.
-packages_test="libcmocka-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils openssl procps util-linux
+packages_test="git libcmocka-dev musl-tools clang-19 lld-19 llvm-19 binutils dwz elfutils debuginfod zstd gdb xz-utils openssl procps util-linux
     protobuf-compiler python3 python3-protobuf
     libglib2.0-dev libuv1-dev libgtk-3-dev xvfb nodejs nginx-light nginx-dev
     postgresql sqlite3 chromium python3-yaml python3-jsonschema"
@@ -17,7 +17,7 @@ packages_bench="libunwind-dev libabsl-dev elfutils gdb curl uftrace libglib2.0-d
 packages_apple="clang-19 lld-19 llvm-19" # bench in the Mach-O host
 packages_symbols="libiberty-dev llvm-19 llvm-19-dev clang-19 binutils elfutils libdeflate-dev python3"
 packages_fuzz="clang-19 libclang-rt-19-dev llvm-19"
-packages_lint="clang-19 clang-format-19 shellcheck mandoc libcmocka-dev libglib2.0-dev libuv1-dev python3" # it builds the tests
+packages_lint="git clang-19 clang-format-19 shellcheck mandoc libcmocka-dev libglib2.0-dev libuv1-dev python3" # it builds the tests
 
 apt_log=$log_folder/apt.log
 
