@@ -20,7 +20,7 @@
 
 enum { FLAME_REPORTS = 100000, FLAME_KEYS = 5000, FLAME_STACKS = 5000, FLAME_NAMES = 4096 };
 /* Of a project: the newest stand for all. The answer says which share of the time they are. */
-enum { ALL_REPORTS = 20000, ALL_STACKS = 2000 };
+enum { ALL_REPORTS = 10000, ALL_STACKS = 1000, ALL_KEYS = 2000 };
 
 struct weighed { /* a stack of the group; its code is at `start` of the codes */
     size_t start, size;
@@ -93,7 +93,8 @@ static struct db_rows *query_stacks(struct api_view *v, int64_t group)
                      DB_VALUES(db_int(v->project), db_int(since), db_text(f->version),
                                db_int(group ? FLAME_STACKS : ALL_STACKS), db_int(f->os),
                                db_int(f->device), db_int(group),
-                               db_int(group ? FLAME_REPORTS : ALL_REPORTS), db_int(FLAME_KEYS)));
+                               db_int(group ? FLAME_REPORTS : ALL_REPORTS),
+                               db_int(group ? FLAME_KEYS : ALL_KEYS)));
 }
 
 static void read_stacks(struct flame *f, int64_t group)
