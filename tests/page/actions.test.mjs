@@ -1,25 +1,12 @@
 // What people do to hangs, on a real server: ignore, resolve, note, merge, split, and taking each back; rules before they count.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { click, go, open, picture, settled, signIn, startBrowser, textOf } from "./browser.mjs";
-import { startServer } from "./real.mjs";
+import { test } from "node:test";
+import { click, go, open, picture, settled, signIn, textOf } from "./browser.mjs";
+import { browser, onServer, server, skip } from "./on_server.mjs";
 import { sendReports, shopReports } from "./shop.mjs";
 
-const program = process.env.FRAMEWALK_COLLECTOR;
-const skip = program ? false : "FRAMEWALK_COLLECTOR is not set";
-let browser, server;
-
-before(async () => {
-    if (skip) return;
-    server = await startServer(program);
-    await sendReports(server, shopReports());
-    browser = await startBrowser();
-});
-after(async () => {
-    await browser?.close();
-    await server?.stop();
-});
+onServer((server) => sendReports(server, shopReports()));
 
 /** A test with a page that is signed in and shows the hang of that title. */
 function hangTest(name, title, run, { expected = [] } = {}) {

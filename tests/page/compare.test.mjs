@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { click, go, open, picture, root, settled, signIn, startBrowser, textOf } from "./browser.mjs";
-import { startServer } from "./real.mjs";
+import { test } from "node:test";
+import { click, go, open, picture, root, settled, signIn, textOf } from "./browser.mjs";
+import { browser, onServer, server, skip } from "./on_server.mjs";
 import { sendReports, shopReports } from "./shop.mjs";
 
 async function bundled(path) {
@@ -44,19 +44,7 @@ test("turned round or without the system, the two keep their sums", async () => 
     assert.deepEqual([row.totalBefore, row.total - row.totalBefore].map(Math.round), [5e5, 8e5]);
 });
 
-const program = process.env.FRAMEWALK_COLLECTOR;
-const skip = program ? false : "FRAMEWALK_COLLECTOR is not set";
-let browser, server;
-before(async () => {
-    if (skip) return;
-    server = await startServer(program);
-    await sendReports(server, shopReports());
-    browser = await startBrowser();
-});
-after(async () => {
-    await browser?.close();
-    await server?.stop();
-});
+onServer((server) => sendReports(server, shopReports()));
 
 function pageTest(name, path, run, options) {
     test(name, { skip, timeout: 120000 }, async () => {

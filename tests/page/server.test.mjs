@@ -1,38 +1,15 @@
 // The page on the real server, empty and with reports: every view, as a person opens it.
 
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
-import { createInterface } from "node:readline";
-import { click, go, open, picture, signIn, startBrowser, textOf } from "./browser.mjs";
+import { test } from "node:test";
+import { click, go, open, picture, signIn, textOf } from "./browser.mjs";
+import { browser, onServer, program, server, skip } from "./on_server.mjs";
 
-const program = process.env.FRAMEWALK_COLLECTOR;
-const skip = program ? false : "FRAMEWALK_COLLECTOR is not set";
-let browser, server, folder, url, token;
-
-before(async () => {
-    if (skip) return;
-    folder = mkdtempSync(join(tmpdir(), "framewalk-page-"));
-    server = spawn(program, ["--data", folder, "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "ignore"] });
-    for await (const line of createInterface({ input: server.stdout })) {
-        url ??= /^Listening on (http:\S+)\/$/.exec(line)?.[1];
-        token ??= /^First token \(shown once\): (\S+)/.exec(line)?.[1];
-        if (line.startsWith("Ready")) break;
-    }
-    browser = await startBrowser();
-});
-after(async () => {
-    await browser?.close();
-    if (server) {
-        const ended = new Promise((done) => server.once("exit", done));
-        server.kill("SIGTERM");
-        await ended;
-    }
-    if (folder) rmSync(folder, { recursive: true, force: true });
-});
+onServer();
 
 /** Apple's legacy text, made up: one thread that hangs in the app's own code. */
 const CRASH = (n) => `Incident Identifier: 00000000-0000-0000-0000-${String(n).padStart(12, "0")}
@@ -62,13 +39,9 @@ Binary Images:
 
 const VIEWS = ["overview", "groups", "reports", "calls", "calls?tab=diff", "calls?tab=allow", "symbols", "symbolicate", "settings", "settings?tab=rules", "settings?tab=retention", "settings?tab=projects", "settings?tab=audit"];
 
-/** Whether the server answers at this address of the API. */
-const has = async (path) => (await fetch(`${url}/api/v1/projects/default/${path}`, { headers: { Authorization: `Bearer ${token}` } })).status !== 404;
-
 async function allViews(page, pictures) {
     for (const path of VIEWS) {
-        if (path.endsWith("retention") && !await has("settings")) continue;
-        await go(page, `${url}/p/default/${path}`);
+        await go(page, `${server.url}/p/default/${path}`);
         assert.equal(await page.$("main .error"), null, `${path}: ${await textOf(page)}`);
         assert.deepEqual(page.wrong, [], path);
         await picture(page, `${pictures}-${path.replace("?tab=", "-")}`);
@@ -76,9 +49,9 @@ async function allViews(page, pictures) {
 }
 
 test("signs in with the token that the server printed; every view of an empty server", { skip, timeout: 120000 }, async () => {
-    const page = await open(browser, url);
+    const page = await open(browser, server.url);
     page.expected.push("401");
-    await signIn(page, url, { token });
+    await signIn(page, server.url, { token: server.token });
     assert.match(await textOf(page), /No hangs yet/);
     await allViews(page, "server-empty");
     await page.browserContext().close();
@@ -86,40 +59,35 @@ test("signs in with the token that the server printed; every view of an empty se
 
 test("reports that come in are on the page: overview, hang, report, missing files", { skip, timeout: 120000 }, async () => {
     for (let n = 0; n < 3; n++) {
-        const reply = await fetch(`${url}/api/v1/projects/default/import`, { method: "POST", body: CRASH(n), headers: { Authorization: `Bearer ${token}` } });
+        const reply = await fetch(`${server.url}/api/v1/projects/default/import`, { method: "POST", body: CRASH(n), headers: { Authorization: `Bearer ${server.token}` } });
         assert.ok(reply.ok, await reply.text());
     }
-    for (let waiting = 1, tries = 0; waiting && tries < 100; tries++) {
-        waiting = (await (await fetch(`${url}/api/v1/server`, { headers: { Authorization: `Bearer ${token}` } })).json()).waiting_reports;
-        if (waiting) await new Promise((done) => setTimeout(done, 100));
-    }
-    const page = await open(browser, url);
+    await server.quiet();
+    const page = await open(browser, server.url);
     page.expected.push("401");
-    await signIn(page, url, { token });
+    await signIn(page, server.url, { token: server.token });
     await allViews(page, "server");
-    await go(page, `${url}/p/default/reports`);
+    await go(page, `${server.url}/p/default/reports`);
     assert.equal(await page.$$eval("table.list tbody tr", (all) => all.length), 3);
     await page.click("table.list tbody a");
     await page.waitForSelector(".thread");
     assert.match(await textOf(page), /__psynch_mutexwait/);
     await picture(page, "server-report");
-    const hang = await page.$eval(".where a", (a) => a.getAttribute("href")).catch(() => null);
-    if (hang) {
-        await go(page, url + hang);
-        assert.equal(await page.$("main .error"), null, await textOf(page));
-        await page.waitForSelector(".flame, .empty");
-        await picture(page, "server-hang");
-    }
-    await go(page, `${url}/p/default/symbols`);
+    await go(page, server.url + await page.$eval(".where a", (a) => a.getAttribute("href")));
+    assert.equal(await page.$("main .error"), null, await textOf(page));
+    await page.waitForSelector(".empty");
+    assert.match(await textOf(page, ".empty"), /No blocked time here[\s\S]*tell no duration/, "a crash report has none");
+    await picture(page, "server-hang");
+    await go(page, `${server.url}/p/default/symbols`);
     assert.match(await textOf(page), /Lumen[\s\S]*11111111222233334444555555555555|11111111-2222-3333-4444-555555555555/i);
     assert.deepEqual(page.wrong, []);
     await page.browserContext().close();
 });
 
 test("a report in, names as far as they are known out; what is no report is refused", { skip, timeout: 120000 }, async () => {
-    const page = await open(browser, url);
+    const page = await open(browser, server.url);
     page.expected.push("401", "400", "415", "422");
-    await signIn(page, url, { token, path: "/p/default/symbolicate" });
+    await signIn(page, server.url, { token: server.token, path: "/p/default/symbolicate" });
     await page.$eval("textarea", (e, text) => { e.value = text; e.dispatchEvent(new Event("input", { bubbles: true })); }, CRASH(7));
     await click(page, "button", "Symbolicate");
     await page.waitForSelector(".answer");
@@ -128,35 +96,33 @@ test("a report in, names as far as they are known out; what is no report is refu
     await page.browserContext().close();
 });
 
-test("a key made in the settings sends reports; rules, retention and the session hold", { skip, timeout: 120000 }, async (t) => {
-    const page = await open(browser, url);
+test("a key made in the settings sends reports; rules, retention and the session hold", { skip, timeout: 120000 }, async () => {
+    const page = await open(browser, server.url);
     page.expected.push("401");
-    await signIn(page, url, { token, path: "/p/default/settings" });
+    await signIn(page, server.url, { token: server.token, path: "/p/default/settings" });
     await page.type("form input", "Lumen");
     await click(page, "button", "Make");
     await page.waitForSelector(".secret code");
     const key = await page.$eval(".secret code", (e) => e.innerText.trim());
     assert.match(key, /^fwk_/);
-    const refused = await fetch(`${url}/api/v1/projects/default/overview`, { headers: { Authorization: `Bearer ${key}` } });
+    const refused = await fetch(`${server.url}/api/v1/projects/default/overview`, { headers: { Authorization: `Bearer ${key}` } });
     assert.equal(refused.status, 403);
-    if (await has("settings")) {
-        await go(page, `${url}/p/default/settings?tab=retention`);
-        await page.waitForSelector("input[type=number]");
-        await page.$eval("input[type=number]", (e) => e.select());
-        await page.keyboard.type("45");
-        await page.keyboard.press("Enter");
-        await page.waitForFunction(() => document.querySelector("main").innerText.includes("The next clean-up goes by it"));
-        await go(page, `${url}/p/default/settings?tab=retention`);
-        assert.equal(await page.$eval("input[type=number]", (e) => e.value), "45");
-    } else t.diagnostic("the server has no settings: retention is not tested");
+    await go(page, `${server.url}/p/default/settings?tab=retention`);
+    await page.waitForSelector("input[type=number]");
+    await page.$eval("input[type=number]", (e) => e.select());
+    await page.keyboard.type("45");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.querySelector("main").innerText.includes("The next clean-up goes by it"));
+    await go(page, `${server.url}/p/default/settings?tab=retention`);
+    assert.equal(await page.$eval("input[type=number]", (e) => e.value), "45");
     assert.deepEqual(page.wrong, []);
     await page.browserContext().close();
 });
 
 test("a debug file by drop: sent, read, and said what it is", { skip, timeout: 120000 }, async () => {
-    const page = await open(browser, url);
+    const page = await open(browser, server.url);
     page.expected.push("401");
-    await signIn(page, url, { token, path: "/p/default/symbols" });
+    await signIn(page, server.url, { token: server.token, path: "/p/default/symbols" });
     const input = await page.$("input[type=file]");
     await input.uploadFile(program); // an ELF file with symbols: ours
     await page.waitForFunction(() => /taken|not usable|nothing usable|no build/.test(document.querySelector(".uploads")?.innerText ?? ""), { timeout: 100000 });
@@ -172,19 +138,19 @@ test("source that was sent stands below the frame it is of, as text", { skip, ti
     try {
         writeFileSync(join(made, "stall.c"), "/* <b>bold</b> */\nint stall(int n)\n{\n    return n / 7; /* <script>here</script> */\n}\nint main(int n, char **v) { return stall(n) + !v; }\n");
         if (run("gcc", "-g", "-O0", `-Wl,--build-id=0x${"7e".repeat(16)}`, "-o", "stall", join(made, "stall.c")).status !== 0) return t.skip("no compiler");
-        writeFileSync(join(made, "token"), token, { mode: 0o600 });
-        const pushed = run(join(dirname(program), "framewalk"), "push", "--wait", "--sources", "stall", "--to", url, "--key-file", "token");
+        writeFileSync(join(made, "token"), server.token, { mode: 0o600 });
+        const pushed = run(join(dirname(program), "framewalk"), "push", "--wait", "--sources", "stall", "--to", server.url, "--key-file", "token");
         assert.equal(pushed.status, 0, pushed.stdout + pushed.stderr);
         const at = parseInt(/^(\w+) T stall$/m.exec(run("nm", "stall").stdout)[1], 16) + 8;
         const crash = CRASH(9).replaceAll("Lumen", "stall").replace(/^1 .*\n2 .*\n/m, `1   stall                         \t0x${(0x100000000 + at).toString(16).padStart(16, "0")} 0x100000000 + ${at}\n`)
             .replace("11111111-2222-3333-4444-555555555555", "7e7e7e7e-7e7e-7e7e-7e7e-7e7e7e7e7e7e").replace("ARM-64", "X86-64");
-        const reply = await fetch(`${url}/api/v1/projects/default/import`, { method: "POST", body: crash, headers: { Authorization: `Bearer ${token}` } });
+        const reply = await fetch(`${server.url}/api/v1/projects/default/import`, { method: "POST", body: crash, headers: { Authorization: `Bearer ${server.token}` } });
         assert.ok(reply.ok, await reply.text());
-        const page = await open(browser, url);
+        const page = await open(browser, server.url);
         page.expected.push("401");
-        await signIn(page, url, { token });
+        await signIn(page, server.url, { token: server.token });
         for (let tries = 0, there = false; !there && tries < 100; tries++) {
-            await go(page, `${url}/p/default/groups?q=stall`);
+            await go(page, `${server.url}/p/default/groups?q=stall`);
             there = await page.$(".groups .title");
             if (!there) await new Promise((done) => setTimeout(done, 100));
         }

@@ -5,24 +5,12 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { click, go, open, picture, settled, signIn, startBrowser, textOf } from "./browser.mjs";
-import { startServer } from "./real.mjs";
+import { test } from "node:test";
+import { click, go, open, picture, settled, signIn, textOf } from "./browser.mjs";
+import { browser, onServer, server, skip } from "./on_server.mjs";
 import { INSTALL, sendReports, shopReports } from "./shop.mjs";
 
-const program = process.env.FRAMEWALK_COLLECTOR;
-const skip = program ? false : "FRAMEWALK_COLLECTOR is not set";
-let browser, server;
-before(async () => {
-    if (skip) return;
-    server = await startServer(program);
-    await sendReports(server, shopReports());
-    browser = await startBrowser();
-});
-after(async () => {
-    await browser?.close();
-    await server?.stop();
-});
+onServer((server) => sendReports(server, shopReports()));
 
 function pageTest(name, path, run, { expected = [], ...options } = {}) {
     test(name, { skip, timeout: 120000 }, async () => {

@@ -26,7 +26,7 @@ export function FlamePanel({ url, known, title = "Where the time goes", aside }:
             <span class="muted small">{from.data && data.data && `${duration(from.data.root.value)} and ${duration(data.data.root.value)} of blocked time; each counts as 100 %.`}</span></div>}
         {comparing && !known ? <Skeleton lines={12} /> : comparing && !possible ? <Empty title="There is one version only"><p>When a second one has sent reports, what changed from one to the other is shown here.</p></Empty>
             : <Shown of={data} lines={12}>{(f) => !comparing
-                ? f.root.value > 0 ? <FlameGraph data={f} view={view} onView={onView} /> : <Empty title="No stacks in this time"><p>Take a longer time or fewer filters.</p></Empty>
+                ? f.root.value > 0 ? <FlameGraph data={f} view={view} onView={onView} /> : <Empty title="No blocked time here"><p>No report fits the time and the filters, or those that do tell no duration, as most crash reports: their stacks are below Reports.</p></Empty>
                 : <Shown of={from} lines={12}>{(first) => !f.root.value || !first.root.value
                     ? <Empty title={`${f.root.value ? was : is} has no blocked time here`}><p>There is nothing to compare with: take another version, a longer time or fewer filters.</p></Empty>
                     : <FlameGraph data={f} from={first} names={{ was, is }} view={view} onView={onView} />}</Shown>}</Shown>}
