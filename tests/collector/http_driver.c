@@ -108,12 +108,19 @@ static void release(struct http_request *r)
 
 /* As many as the server lets in at once, until somebody POSTs /views-end. */
 static atomic_bool views_end;
+static atomic_uint views_running;
 
 static void long_view(struct http_request *r)
 {
+    atomic_fetch_add(&views_running, 1);
     while (!atomic_load(&views_end))
         usleep(1000);
     http_reply_text(r, 200, "text/plain", "");
+}
+
+static void count_views(struct http_request *r)
+{
+    http_reply_json(r, 200, json_pack("{s:i}", "running", (int)atomic_load(&views_running)));
 }
 
 static void end_views(struct http_request *r)
@@ -196,6 +203,7 @@ static const struct http_route routes[] = {
      .drop = slow_drop},
     {.method = "GET", .pattern = "/release", .handle = release},
     {.method = "GET", .pattern = "/long-view", .handle = long_view},
+    {.method = "POST", .pattern = "/views-count", .handle = count_views},
     {.method = "POST", .pattern = "/views-end", .handle = end_views},
     {.method = "GET", .pattern = "/counts", .handle = counts},
     {.method = "GET", .pattern = "/file", .handle = file},

@@ -383,9 +383,14 @@ class Requests(unittest.TestCase):
             view = socket.create_connection(("127.0.0.1", self.s.port))
             view.sendall(b"GET /long-view HTTP/1.1\r\nHost: x\r\n\r\n")
             views.append(view)
-        time.sleep(0.2)
+        running = lambda: self.s.post("/views-count", b"", token=None).json()["running"]
+        for _ in range(600):
+            if running() == 12:
+                break
+            time.sleep(0.1)
         for _ in range(20):
             self.assertEqual(self.s.post("/echo", b"report", token=None).body, b"report")
+        self.assertEqual(running(), 12)
         self.assertEqual(self.s.post("/views-end", b"", token=None).status, 200)
         for view in views:
             self.assertTrue(view.recv(1000).startswith(b"HTTP/1.1 200"))
