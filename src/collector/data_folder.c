@@ -14,18 +14,13 @@
 
 enum { OTHERS = 077 };
 
-/* Empty, or with the folder of a database, which nobody but a server makes. Takes the descriptor
- * over. */
+/* Empty, or with a server's database. Takes the descriptor over. */
 static bool is_ours(int fd)
 {
+    bool ours = faccessat(fd, "db/main.sqlite", F_OK, 0) == 0, any = false;
     DIR *dir = fdopendir(fd);
-    bool any = false, ours = false;
-    for (const struct dirent *entry; dir && !ours && (entry = readdir(dir)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        any = true;
-        ours = strcmp(entry->d_name, "db") == 0;
-    }
+    for (const struct dirent *entry; dir && !any && (entry = readdir(dir)) != NULL;)
+        any = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
     if (dir)
         closedir(dir);
     else

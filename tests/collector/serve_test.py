@@ -57,6 +57,12 @@ class Folder(unittest.TestCase):
         with Server(folder=self.data):
             pass
 
+    def test_a_folder_with_another_database(self):
+        os.mkdir(os.path.join(self.data, "db"))  # as many a project has one
+        os.chmod(self.data, 0o755)
+        self.assertIn("chmod 700", self.refused())
+        self.assertEqual(self.mode(), 0o755)
+
     def test_a_folder_of_another_user(self):
         if os.geteuid() != 0:
             self.skipTest("only root can give files away")
