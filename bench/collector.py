@@ -32,12 +32,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "tests", "collector")]
 import collector_api  # noqa: E402
+import collector_calls  # noqa: E402
 import postgres       # noqa: E402
 import s3             # noqa: E402
 
 RATE = 210  # offered, reports a second: a little more than what is asked
 MINUTES = float(os.environ.get("FW_BENCH_MINUTES", "1"))
 REPORTS = int(os.environ.get("FW_BENCH_REPORTS", "300000"))
+CALL_ROWS = int(os.environ.get("FW_BENCH_CALLS", "10000000"))
 STACKS = int(os.environ.get("FW_BENCH_STACKS", "100000"))
 GROUPS = max(500, REPORTS // 100)
 
@@ -81,6 +83,13 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
+def private_folder(path):
+    """Of this user alone, as the server wants a folder that has files already."""
+    before = os.umask(0o077)
+    os.makedirs(path, exist_ok=True)
+    os.umask(before)
+
+
 class Server:
     """The collector on a folder, with a token and a key of the project "default"."""
 
@@ -93,7 +102,7 @@ class Server:
         self.program = os.path.join(build, "src", "framewalk-collector")
 
     def __enter__(self):
-        os.makedirs(self.folder, exist_ok=True)
+        private_folder(self.folder)
         made = subprocess.run([self.program, "--new-token", *self.options], capture_output=True, text=True,
                               env=self.environment, check=False)
         found = re.search(r"fwt_\S+", made.stdout)
@@ -159,7 +168,7 @@ class Bench:
         self.build, self.only = build, only
         self.folder = os.environ.get("FW_BENCH_FOLDER") or os.path.join(build, "bench", "collector-data")
         shutil.rmtree(self.folder, ignore_errors=True)
-        os.makedirs(self.folder)
+        private_folder(self.folder)
         self.postgres, self.failed = None, False
 
     def wanted(self, suffix, *names):
@@ -271,7 +280,7 @@ class Bench:
         if not self.wanted(suffix, *names):
             return
         folder = os.path.join(self.folder, "views" + suffix)
-        os.makedirs(os.path.join(folder, "db"))
+        private_folder(os.path.join(folder, "db"))
         url = self.url("views")
         subprocess.run([self.program("fill"), url or "sqlite:%s/db/main.sqlite" % folder, str(REPORTS), str(GROUPS)],
                        check=True, timeout=3600)
@@ -291,6 +300,24 @@ class Bench:
             most("collector.api.p95" + suffix, worst[0], "ms", 100, "worst of %d calls: %s; %d reports; %s" %
                  (len(rows), worst[1], REPORTS, before))
             self.during_job(suffix, server)
+
+    def calls(self, suffix):
+        """SQLite alone: its file is filled while no server runs."""
+        if not self.wanted(suffix, "collector.calls"):
+            return
+        folder = os.path.join(self.folder, "calls")
+        private_folder(folder)
+        with Server(self.build, folder, None) as server:
+            token = server.token
+        path = os.path.join(folder, "db", "main.sqlite")
+        rows, before = collector_calls.fill(path, CALL_ROWS), load()
+        with Server(self.build, folder, None) as server:
+            took = collector_calls.measure(collector_api.Client(server.port, server.token or token), 3)
+        for name, ms in sorted(took.items(), key=lambda item: -item[1]):
+            print("# %-34s longest %7.1f ms" % (name, ms), flush=True)
+        worst = max(took, key=took.get)
+        most("collector.calls", took[worst], "ms", 1000, "longest of %d questions: %s; %d rows, %.0f MB; %s" %
+             (len(took), worst, rows, collector_calls.size_mb(path), before))
 
     def during_job(self, suffix, server):
         """Reports come in while all stacks get their keys anew."""
@@ -313,7 +340,8 @@ class Bench:
             return
         program, before = self.program("late"), load()
         if not os.path.exists(program):
-            line("collector.late" + suffix, "skip", "s", remark="built without cmocka")
+            line("collector.late" + suffix, "failed", "s", remark="built without cmocka")
+            self.failed = True
             return
         environment = dict(os.environ, FW_GROUPS_STACKS=str(STACKS))
         environment.pop("FW_POSTGRES_URL", None)
@@ -387,7 +415,7 @@ class Bench:
 
     def run(self):
         self.each("", self.frames)
-        for part in (self.ingest, self.views, self.late):
+        for part in (self.ingest, self.views, self.calls, self.late):
             self.each("", part, "")
         try:
             with contextlib.ExitStack() as stack:
@@ -397,7 +425,8 @@ class Bench:
                     self.each(".postgres", part, ".postgres")
                 self.each(".postgres.s3", self.s3)
         except postgres.Missing as missing:
-            line("collector.ingest.postgres", "skip", "reports/s", remark=str(missing))
+            line("collector.ingest.postgres", "failed", "reports/s", remark=str(missing))
+            self.failed = True
         shutil.rmtree(self.folder, ignore_errors=True)
         return 1 if self.failed else 0
 

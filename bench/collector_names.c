@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     struct fw_failure why = {0};
     const char *what = argc > 2 ? argv[2] : "again";
     int fd = argc > 1 ? open(argv[1], O_RDONLY) : -1;
-    if (fd < 0 || symbols_image_open(fd, argv[1], &image, &why) != FW_OK) {
+    if (fd < 0 || symbols_image_open(fd, argv[1], NULL, &image, &why) != FW_OK) {
         fprintf(stderr, "collector_names MAP [lookup|again|frames]: %s\n", why.message);
         return 2;
     }

@@ -8,12 +8,16 @@
 # The sides of a figure are started in turn, so that what disturbs the machine disturbs all of them;
 # figures are medians over the turns, spread is the wider of both sides' interquartile ranges in
 # percent of its median. ratio > 1: ours is better. See README.md for what each figure means.
+#
+# A figure whose peer is not there or failed has FAIL in place of a ratio, and the exit status is 1: what was not
+# compared must not look as if it had been.
 set -eu
 bin=$1/bench
 tool=$1/src/framewalk
 only=${2:-}
 results=$1/bench/results
 mkdir -p "$results"
+rm -f "$results/lost"
 tab=$(printf '\t')
 
 # wanted NAME...: whether one of these figures was asked for.
@@ -27,13 +31,15 @@ wanted() {
 }
 
 # turns COUNT SIDE=COMMAND...: runs the commands in turn; SIDE's numbers go to results/SIDE, a line for
-# each run. A side whose program is not there has none; one that failed is not asked again.
+# each run. A side whose program is not there has none; one that failed is not asked again. One that took more than five
+# minutes leaves results/SIDE.slow: it was there, and is behind all others.
 turns() {
     count=$1
     shift
     rm -f "$results/failed"
     for side in "$@"; do
         : >"$results/${side%%=*}"
+        rm -f "$results/${side%%=*}.slow"
     done
     while [ "$count" -gt 0 ]; do
         count=$((count - 1))
@@ -43,6 +49,7 @@ turns() {
                 command -v "${command%% *}" >/dev/null 2>&1 || continue
                 # shellcheck disable=SC2086 # a command and its arguments
                 timeout 300 $command >>"$results/${side%%=*}" 2>"$results/errors" || {
+                    [ "$?" -ne 124 ] || : >"$results/${side%%=*}.slow"
                     echo "failed: $command" >&2
                     echo "${side%%=*}" >>"$results/failed"
                     head -n 2 "$results/errors" >&2
@@ -52,17 +59,32 @@ turns() {
     done
 }
 
+# lost NAME UNIT PEER OURS THEIRS WHY: a figure that has nothing to stand beside.
+lost() {
+    printf '%s\t%s\t%s\t%s\t%s\tFAIL\t%s\n' "$1" "$4" "$2" "$3" "$5" "$6"
+    echo "$1: $6" >>"$results/lost"
+}
+
+# finish: the exit status, and what was lost.
+finish() {
+    [ -e "$results/lost" ] || exit 0
+    echo "figures without their peer:" >&2
+    sort -u "$results/lost" >&2
+    exit 1
+}
+
 # figure NAME UNIT OURS PEER THEIRS [SCALE]: one line of the table; OURS and THEIRS are sides measured by
 # turns, SIDE:2 the second number of each line. SCALE multiplies both.
 figure() {
     wanted "$1" || return 0
     if [ ! -s "$results/${5%:*}" ] && [ ! -s "$results/${3%:*}" ]; then
-        printf '%s\tskip\t%s\t%s\tskip\t\tneither side ran\n' "$1" "$2" "$4"
+        lost "$1" "$2" "$4" "" "" "neither side ran"
     elif [ ! -s "$results/${3%:*}" ]; then
-        printf '%s\tskip\t%s\t%s\t%s\t\tour side did not run\n' "$1" "$2" "$4" \
-            "$(middle "$5" "${6:-1}" | cut -d ' ' -f 1)"
+        lost "$1" "$2" "$4" "" "$(middle "$5" "${6:-1}" | cut -d ' ' -f 1)" "our side did not run"
+    elif [ ! -s "$results/${5%:*}" ] && [ -e "$results/${5%:*}.slow" ]; then
+        printf '%s\t%s\t%s\t%s\t\t\tmore than 300 s\n' "$1" "$(middle "$3" "${6:-1}" | cut -d ' ' -f 1)" "$2" "$4"
     elif [ ! -s "$results/${5%:*}" ]; then
-        printf '%s\t\t%s\t%s\tskip\t\t%s is not installed or failed\n' "$1" "$2" "$4" "$4"
+        lost "$1" "$2" "$4" "$(middle "$3" "${6:-1}" | cut -d ' ' -f 1)" "" "$4 is not installed or failed"
     else
         set -- "$1" "$2" "$4" "$(middle "$3" "${6:-1}")" "$(middle "$5" "${6:-1}")"
         echo "$1$tab$2$tab$3$tab$4 $5" | awk -F "$tab" '{
@@ -97,8 +119,8 @@ middle() {
         END { m = at(.5); printf "%.6g %.1f", m * scale, m ? 100 * (at(.75) - at(.25)) / m : 0 }'
 }
 
-# Prints the program of framehop's side, built where cargo is and has the crates. Without it figure
-# prints skip; why it could not be built is in the log.
+# Prints the program of framehop's side, built where cargo is and has the crates. Without it the
+# figure fails; why it could not be built is in the log.
 framehop() {
     log=$results/framehop.log
     if [ "$(uname -m)" != x86_64 ]; then
@@ -119,17 +141,17 @@ case $only in
 symbols | convert* | lookup* | cli* | demangle*)
     # shellcheck source=bench/symbols.sh
     . "$(dirname "$0")/symbols.sh"
-    exit
+    finish
     ;;
 apple*)
     # shellcheck source=bench/apple.sh
     . "$(dirname "$0")/apple.sh"
-    exit
+    finish
     ;;
 watch*)
     # shellcheck source=bench/watch.sh
     . "$(dirname "$0")/watch.sh"
-    exit
+    finish
     ;;
 esac
 
@@ -213,3 +235,5 @@ if wanted dump.256 dump.256.pause; then
     wait "$target" 2>/dev/null || :
     trap - EXIT INT TERM
 fi
+
+finish

@@ -22,7 +22,7 @@ input() {
     return 1
 }
 
-# peers_built: builds the peers that are Rust crates, once; those that cannot be built print skip later.
+# peers_built: builds the peers that are Rust crates, once; figures of those that cannot be built fail.
 peers_built() {
     [ ! -e "$results/peers.done" ] || return 0
     if ! command -v cargo >/dev/null 2>&1; then
@@ -32,11 +32,11 @@ peers_built() {
         echo "building peers" >&2
         CARGO_TARGET_DIR=$peers cargo build --release --locked --manifest-path "$here/peers/Cargo.toml" \
             >"$log" 2>&1 </dev/null || echo "symbolic and blazesym could not be built, see $log" >&2
-        for crate in "addr2line 0.27.1 --features bin" "dump_syms 2.3.9"; do
-            # shellcheck disable=SC2086 # name, version, options
-            set -- $crate
-            [ -x "$peers/bin/$1" ] || cargo install --locked --root "$peers" --version "${crate#* }" "$1" \
-                >>"$log" 2>&1 </dev/null || echo "$1 could not be built, see $log" >&2
+        for crate in "addr2line --version 0.27.1 --features bin" "dump_syms --version 2.3.9"; do
+            name=${crate%% *}
+            # shellcheck disable=SC2086 # name and options
+            [ -x "$peers/bin/$name" ] || cargo install --locked --root "$peers" $crate >>"$log" 2>&1 </dev/null ||
+                echo "$name could not be built, see $log" >&2
         done
     fi
     : >"$results/peers.done"
@@ -202,7 +202,7 @@ cold() {
         esac
     done
     turns "$@"
-    best "$f" llvm gimli binutils
+    best "$f" llvm gimli binutils elfutils
     figure "$f" ms "$f" best "$f.best"
     figure "$f" ms "$f" llvm-symbolizer "$f.llvm"
     figure "$f" ms "$f" gimli "$f.gimli"
@@ -210,11 +210,15 @@ cold() {
     figure "$f" ms "$f" eu-addr2line "$f.elfutils"
 }
 
-# best FIGURE PEER...: the peer with the smallest median becomes FIGURE.best.
+# best FIGURE PEER...: the peer with the smallest median becomes FIGURE.best. None does when a peer is missing, which could
+# be the best.
 best() {
     f=$1
     shift
     : >"$results/$f.best"
+    for peer in "$@"; do
+        [ -s "$results/$f.$peer" ] || [ -e "$results/$f.$peer.slow" ] || return 0
+    done
     for peer in "$@"; do
         [ -s "$results/$f.$peer" ] || continue
         echo "$(middle "$f.$peer" 1) $peer"

@@ -17,22 +17,32 @@ if wanted watch.turn watch.turn.10 watch.idle watch.cpu; then
     limit watch.cpu % cpu 0.1
 fi
 
-# Two loops with 200 hangs each take seven minutes. Columns: see watch_find.h.
-if wanted watch.find; then
+# find_figures NAME ARGUMENT...: both loops. Columns: see watch_find.h.
+find_figures() {
+    name=$1
+    shift
     for loop in glib uv; do
-        turns 1 "find=$bin/bench_watch_find_$loop ${WATCH_HANGS:-200}"
+        turns 1 "find=$bin/bench_watch_find_$loop $*"
         column=0
-        for of in share duration duration.worst begin begin.worst false; do
+        for of in share duration duration.worst begin begin.worst false off; do
             column=$((column + 1))
             awk -v column="$column" '{ print $column }' "$results/find" >"$results/find-$of"
             unit=ms
             case $of in
             share) unit="of 1" ;;
-            false) unit=hangs ;;
+            false | off) unit=hangs ;;
             esac
-            alone "watch.find.$loop.$of" "$unit" "find-$of"
+            alone "$name.$loop.$of" "$unit" "find-$of"
         done
     done
+}
+
+# Two loops with 200 hangs each take seven minutes; under load there are a quarter of them.
+if wanted watch.find; then
+    find_figures watch.find "${WATCH_HANGS:-200}"
+fi
+if wanted watch.find.loaded; then
+    find_figures watch.find.loaded loaded "$((${WATCH_HANGS:-200} / 4))"
 fi
 
 if wanted watch.upload watch.upload.mb; then

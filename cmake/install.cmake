@@ -12,6 +12,8 @@ endif()
 if(APPLE)
   list(APPEND fw_headers_elsewhere PATTERN process.h EXCLUDE)
   install(FILES packaging/apple/PrivacyInfo.xcprivacy DESTINATION ${CMAKE_INSTALL_DATADIR}/framewalk)
+else()
+  list(APPEND fw_headers_elsewhere PATTERN foundation.h EXCLUDE)
 endif()
 install(DIRECTORY include/framewalk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${fw_headers_elsewhere}
         PATTERN "*.h")

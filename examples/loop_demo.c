@@ -17,19 +17,20 @@
 
 enum { EVENTS = 60, SAVING = 12, TYPING = 14, HEAVY = 25, REMOTE = 45 };
 
-/* Frames worth looking at: no inlining, no tail call. */
-#define FRAME __attribute__((noinline))
+/* Frames worth looking at: no inlining, no tail call, and apart enough to differ without names. */
+#define FRAME __attribute__((noinline, aligned(1024)))
 #define KEEP  __asm__ volatile("" ::: "memory")
 
 static volatile double shade;
 static pthread_mutex_t document_lock = PTHREAD_MUTEX_INITIALIZER;
-static sem_t save_wanted;
+static sem_t save_wanted, saving, letter_typed;
 static int server[2]; /* both ends of a connection */
 
-static double now(void)
+/* Of the processor, for this thread: on a busy machine the same work takes longer. */
+static double seconds_worked(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
@@ -38,20 +39,27 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
+static void wait_for(sem_t *event)
+{
+    while (sem_wait(event) != 0)
+        continue;
+}
+
 /* --- other threads --- */
 
 FRAME static void save_document(void)
 {
     pthread_mutex_lock(&document_lock);
-    pause_ms(520); /* a slow disk */
+    sem_post(&saving);
+    wait_for(&letter_typed); /* the disk is slower than the user */
+    pause_ms(500);
     pthread_mutex_unlock(&document_lock);
     KEEP;
 }
 
 static void *autosave(void *argument)
 {
-    while (sem_wait(&save_wanted) != 0)
-        continue;
+    wait_for(&save_wanted);
     save_document();
     return argument;
 }
@@ -70,15 +78,17 @@ static void *answer(void *argument)
 
 FRAME static void make_thumbnail(void)
 {
-    const double end = now() + 0.6;
-    while (now() < end)
-        for (int pixel = 1; pixel < 5000; pixel++)
+    const double end = seconds_worked() + 0.6;
+    while (seconds_worked() < end)
+        for (int pixel = 1; pixel < 50000; pixel++)
             shade += 1.0 / pixel;
     KEEP;
 }
 
 FRAME static void type_letter(void)
 {
+    wait_for(&saving); /* which began two events ago: the lock is held */
+    sem_post(&letter_typed);
     pthread_mutex_lock(&document_lock);
     pthread_mutex_unlock(&document_lock);
     KEEP;
@@ -140,6 +150,7 @@ int main(void)
     const struct itimerspec each = {{0, 10000000}, {0, 10000000}};
     const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, server) != 0 || sem_init(&save_wanted, 0, 0) != 0 ||
+        sem_init(&saving, 0, 0) != 0 || sem_init(&letter_typed, 0, 0) != 0 ||
         start(autosave) != 0 || start(answer) != 0) {
         perror("loop_demo");
         return 1;

@@ -8,6 +8,7 @@ set(FW_COLLECTOR
   collector/api_access.c
   collector/api_calls.c
   collector/api_calls_allow.c
+  collector/api_damaged.c
   collector/api_download.c
   collector/api_failed.c
   collector/api_flame.c
@@ -18,16 +19,19 @@ set(FW_COLLECTOR
   collector/api_group_stacks.c
   collector/api_groups.c
   collector/api_json.c
+  collector/api_limits.c
   collector/api_openapi.c
   collector/api_overview.c
   collector/api_report.c
   collector/api_reports.c
   collector/api_rules.c
+  collector/api_scope.c
   collector/api_server.c
   collector/api_settings.c
   collector/api_source.c
   collector/api_symbolicate.c
   collector/api_symbols.c
+  collector/api_versions.c
   collector/backup.c
   collector/blobs.c
   collector/blobs_cache.c
@@ -35,8 +39,13 @@ set(FW_COLLECTOR
   collector/blobs_s3.c
   collector/blobs_sweep.c
   collector/brought_names.c
+  collector/calls_groups.c
+  collector/calls_sums.c
   collector/calls_table.c
   collector/clock.c
+  collector/clock_check.c
+  collector/clock_keeper.c
+  collector/damage.c
   collector/data_folder.c
   collector/db.c
   collector/db_binary.c
@@ -69,6 +78,7 @@ set(FW_COLLECTOR
   collector/grouping_text.c
   collector/groups.c
   collector/groups_actions.c
+  collector/groups_fixed.c
   collector/groups_jobs.c
   collector/groups_move.c
   collector/groups_preview.c
@@ -125,6 +135,8 @@ set(FW_COLLECTOR
   collector/sandbox.c
   collector/schema.c
   collector/scrub.c
+  collector/scrub_job.c
+  collector/serve_check.c
   collector/serve_options.c
   collector/server.c
   collector/source_store.c
@@ -133,10 +145,12 @@ set(FW_COLLECTOR
   collector/stack_group.c
   collector/stack_grouper.c
   collector/stack_key.c
+  collector/store_check.c
   collector/symbol_files.c
   collector/symbol_layout.c
   collector/symbol_paths.c
   collector/symbol_store.c
+  collector/symbol_verify.c
   collector/symbols.c
   collector/symbols_image.c
   collector/symbols_report.c
@@ -150,7 +164,11 @@ set(FW_COLLECTOR
   collector/upload_sweep.c
   collector/uploads.c
   collector/uploads_part.c
+  collector/version_store.c
   collector/versions.c
+  # What the library has on Apple's systems alone.
+  watch/privacy.c
+  watch/privacy_data.c
   )
 include(${PROJECT_SOURCE_DIR}/cmake/page.cmake)
 add_library(framewalk_collector OBJECT ${FW_COLLECTOR} ${FW_PAGE_SOURCE})

@@ -103,7 +103,7 @@ const groupRows = seeds.map(([title, leaf, section, image, file, line, reports, 
     const sum = shape.reduce((a, b) => a + b, 0);
     return {
         id: hex(i * 3 + 1), title, leaf, section, image, file, line, status: i === 10 ? "resolved" : i === 9 ? "ignored" : "open", reports, blocked_ns: blocked, longest_ns: longest * S, killed, installs,
-        first_ms: now - (i === 8 ? 3 : 40 - i) * DAY, last_ms: now - (i * 47 + 4) * 60000, first_version: versions[first], last_version: versions[0], reopened: reopened === 3,
+        first_ms: now - (i === 8 ? 3 : 40 - i) * DAY, last_ms: now - (i * 47 + 4) * 60000, first_version: versions[first], last_version: versions[0], since_ms: now - (i === 8 ? 3 : 40 - i) * DAY, reopened: reopened === 3, merged_into: null, resolved_version: i === 10 ? "4.3" : null, resolved_after: false,
         trend: shape.map((v) => Math.round((v / sum) * blocked)), note: i === 1 ? "Decode outside of the lock; see LUM-2211" : null,
     };
 });
@@ -130,9 +130,9 @@ const overview = () => ({
     versions: versions.map((v, i) => {
         const [version, build] = v.replace(")", "").split(" (");
         const observed = [1480, 2210, 1960, 610][i] * 3600 * S;
-        return { version, build, first_ms: now - [5, 19, 33, 61][i] * DAY, reports: [5220, 4011, 2200, 617][i], blocked_ns: [11840, 7310, 4020, 772][i] * S, killed: [101, 48, 22, 3][i], sessions: [21100, 33010, 28400, 9100][i], observed_ns: observed, rate: [8.0, 3.31, 2.05, 1.27][i] };
+        return { version, build, released_ms: now - [5, 19, 33, 61][i] * DAY, prerelease: false, line: "", reports: [5220, 4011, 2200, 617][i], blocked_ns: [11840, 7310, 4020, 772][i] * S, killed: [101, 48, 22, 3][i], sessions: [21100, 33010, 28400, 9100][i], observed_ns: observed, rate: [8.0, 3.31, 2.05, 1.27][i] };
     }),
-    days: dayRows(1500 * S, 3), classes: { below_500ms: 3110, below_2s: 5904, below_8s: 2377, above: 657, killed: 174 },
+    versions_in_all: versions.length, days: dayRows(1500 * S, 3), classes: { below_500ms: 3110, below_2s: 5904, below_8s: 2377, above: 657, killed: 174 },
     top: groupRows.filter((g) => g.status === "open"), new: groupRows.filter((g) => g.first_ms > now - 14 * DAY),
     waiting: { reports: 0, images: 3 }, platforms: { os: osRows, devices: deviceRows },
 });
@@ -185,6 +185,7 @@ function groupDetail(i) {
     const g = groupRows[i], part = (rows) => rows.map((r, n) => ({ ...r, reports: Math.round((g.reports * [0.5, 0.26, 0.16, 0.08][n])), blocked_ns: Math.round(g.blocked_ns * [0.52, 0.25, 0.15, 0.08][n]) }));
     const bins = [250, 500, 1000, 2000, 4000, 8000, 16000, 32000, null].map((ms, n) => ({ below_ns: ms === null ? null : ms * MS, reports: Math.round(g.reports * [0.02, 0.13, 0.22, 0.27, 0.18, 0.1, 0.05, 0.03, 0][n]) }));
     return { ...g, why: why(i), heaviest: stackOf(i), versions: part(versions.map((version) => ({ version }))), os: part(osRows), devices: part(deviceRows), days: dayRows(g.blocked_ns / 14, i + 40), histogram: bins,
+        since_version: versions[versions.length - 1], history: i === 10 ? [{ at_ms: now - 2 * DAY, who: "anna", action: "resolve", detail: "in 4.3" }] : [],
         similar: groupRows.filter((o, n) => n !== i && o.image === g.image && n < 9).slice(0, 3).map(({ id, title }) => ({ id, title })), coverage: { stacks: 25, of: i ? 25 : 412, blocked_share: i ? 1 : 0.973 } };
 }
 
@@ -210,9 +211,33 @@ function report(n) {
 
 const callRows = [
     ["stat", "CacheIndex.modified(_:)", "LumenKit", "LumenKit/Cache/CacheIndex.swift", 52, 18422, true, 3], ["stat", "VA_collect", "VendorAnalytics", null, null, 902, false, 0], ["getattrlist", null, "VendorAnalytics", null, null, 451, false, 0],
-    ["mach_absolute_time", "FrameClock.tick()", apps, "Lumen/Home/FrameClock.swift", 18, 96110, true, 3], ["NSUserDefaults", "Preferences.subscript.getter", "LumenKit", "LumenKit/Preferences.swift", 31, 30107, true, 3], ["NSUserDefaults", "AdKit::Session::restore()", "AdKit", "AdKit/session.mm", 210, 1240, false, 1],
-    ["statfs", "ExportJob.hasRoom()", "LumenKit", "LumenKit/Export/ExportJob.swift", 77, 210, true, 2], ["activeInputModes", "KeyboardBar.language()", apps, "Lumen/Editor/KeyboardBar.swift", 40, 95, false, 0],
-].map(([api, fn, image, file, line, count, allowed, first]) => ({ api, caller: { function: fn, image, file, line }, count, stacks: 3, first_version: versions[first], first_ms: now - [5, 19, 33, 61][first] * DAY, last_ms: now - 3600000, versions: Object.fromEntries(versions.slice(0, first + 1).map((v, i) => [v, Math.round(count / (i + 1.5))])), allowed, rule: allowed ? "4" : null }));
+    ["mach_absolute_time", "FrameClock.tick()", apps, "Lumen/Home/FrameClock.swift", 18, 96110, true, 3], ["-[NSUserDefaults boolForKey:]", "Preferences.subscript.getter", "LumenKit", "LumenKit/Preferences.swift", 31, 30107, true, 3], ["-[NSUserDefaults boolForKey:]", "AdKit::Session::restore()", "AdKit", "AdKit/session.mm", 210, 1240, false, 1],
+    ["statfs", "ExportJob.hasRoom()", "LumenKit", "LumenKit/Export/ExportJob.swift", 77, 210, true, 2], ["+[UITextInputMode activeInputModes]", "KeyboardBar.language()", apps, "Lumen/Editor/KeyboardBar.swift", 40, 95, false, 0],
+].map(([api, fn, image, file, line, count, allowed, first]) => ({ api, caller: { function: fn, image, file, line }, count, first_version: versions[first], first_day: "2026-11-01", last_day: "2026-11-22", allowed, rule: allowed ? "4" : null }));
+
+/** Groups of functions, with the codes of Apple's documents, as the server has them of src/watch/privacy_apple.txt. */
+const privacyGroups = [
+    ["active-keyboards", "Active keyboards", "ActiveKeyboards", ["3EC4.1", "54BD.1"], ["+[UITextInputMode activeInputModes]"]],
+    ["disk-space", "Disk space", "DiskSpace", ["7D9E.1", "85F4.1", "B728.1", "E174.1"], ["getattrlist", "statfs"]],
+    ["file-timestamp", "File timestamps", "FileTimestamp", ["0A2A.1", "3B52.1", "C617.1", "DDA9.1"], ["getattrlist", "stat"]],
+    ["system-boot-time", "System boot time", "SystemBootTime", ["35F9.1", "3D61.1", "8FFB.1"], ["mach_absolute_time"]],
+    ["user-defaults", "User defaults", "UserDefaults", ["1C8F.1", "AC6B.1", "C56D.1", "CA92.1"], ["-[NSUserDefaults boolForKey:]"]],
+];
+const privacyOf = (rows) => ({ version: 1, date: "2026-11-23", groups: privacyGroups.map(([name, title, category, reasons, apis]) => ({ name, title, category: `NSPrivacyAccessedAPICategory${category}`, reasons, permissions: [],
+    apis: apis.filter((api) => rows.some((r) => r.api === api)).map((api) => ({ api, by_key: false })) })).filter((g) => g.apis.length) });
+
+/** As the server answers: cells of all, rows of what is chosen. */
+function callsOf(all, q) {
+    const cells = new Map();
+    for (const r of all) {
+        const key = `${r.api}\n${r.caller.image}`, cell = cells.get(key) ?? { api: r.api, image: r.caller.image, count: 0, callers: 0, not_allowed: 0 };
+        cells.set(key, { ...cell, count: cell.count + r.count, callers: cell.callers + 1, not_allowed: cell.not_allowed + (r.allowed ? 0 : 1) });
+    }
+    const text = (q.q ?? "").toLowerCase(), privacy = privacyOf(all), group = q.group && privacy.groups.find((g) => g.name === q.group);
+    const rows = all.filter((r) => (!q.group || group?.apis.some((a) => a.api === r.api)) && (!q.api || r.api === q.api) && (q.image === undefined || (r.caller.image ?? "") === q.image) && (q.allowed !== "no" || !r.allowed)
+        && (!text || `${r.api} ${r.caller.function ?? ""} ${r.caller.image} ${r.caller.file ?? ""}`.toLowerCase().includes(text)));
+    return { apis: [...new Set(all.map((r) => r.api))], cells: [...cells.values()], privacy, callers: all.length, not_allowed: all.filter((r) => !r.allowed).length, rows, total: rows.length, truncated: false };
+}
 
 const missing = [["VendorAnalytics", 204, 611, true], ["AdKit", 61, 122, true], ["libsystem_trace.dylib", 12, 12, false]].map(([name, reports, frames, app], i) => ({ debug_id: hex(i + 90).toUpperCase(), name, arch: "arm64", path: `/private/var/containers/Bundle/Application/Lumen.app/Frameworks/${name}.framework/${name}`, reports, frames, last_day: day(i), app }));
 const fileRows = [["Lumen", "debuginfo", 48.2e6, "mapped", null, ["debug_line", "inlines", "symtab"]], ["LumenKit", "debuginfo", 112e6, "mapped", null, ["debug_line", "inlines", "symtab"]], ["UIKitCore", "executable", 31e6, "mapped", null, ["symtab"]], ["AdKit", "executable", 2.4e6, "unusable", "it is stripped: no symbols, no line table", []], ["libsqlite3.dylib", "map", 0.41e6, "stored", null, ["symtab"]]]
@@ -238,11 +263,11 @@ function hostileAnswers(path) {
     if (path.endsWith("/flame")) return { unit: "nanoseconds", root: tree([[heaviest, 5 * S], [heaviest.slice(2), 2 * S]]), truncated: true };
     if (path.endsWith("/reports") || path === "reports") return { items: all.map((s, i) => ({ ...reportLine(i, 0), version: s, os: s, device: s, ending: s, group: { id: groups[i].id, title: s } })), next: null };
     if (/^reports\/[^/]+$/.test(path)) return { ...report(0), version: all[0], os: all[1], device: all[2], app: all[3], ending: all[0], veto: all[0], note: all[1], group: groups[0], stacks: [heaviest], samples: [{ at_ns: 0, weight_ns: S, count: 1, stack: 0 }], threads: all.map((s, i) => ({ name: s, id: i, main: !i, watched: !i, state: s, end: s, unavailable: i === 3 ? s : null, frames: heaviest })), keys: all.map((s) => ({ key: s, value: s })), images: all.map((s) => ({ name: s, path: s, debug_id: s, has_map: false, arch: s })) };
-    if (path === "calls") return { apis: all.slice(0, 3), rows: all.map((s, i) => ({ ...callRows[i], api: all[i % 3], caller: { function: s, image: s, file: s, line: 1 }, first_version: s, versions: { [s]: 1 } })) };
+    if (path === "calls") return callsOf(all.map((s, i) => ({ ...callRows[i], api: all[i % 3], caller: { function: s, image: s, file: s, line: 1 }, first_version: s })), {});
     return null;
 }
 
-const emptyOverview = { versions: [], days: [], classes: { below_500ms: 0, below_2s: 0, below_8s: 0, above: 0, killed: 0 }, top: [], new: [], waiting: { reports: 0, images: 0 }, platforms: { os: [], devices: [] } };
+const emptyOverview = { versions: [], versions_in_all: 0, days: [], classes: { below_500ms: 0, below_2s: 0, below_8s: 0, above: 0, killed: 0 }, top: [], new: [], waiting: { reports: 0, images: 0 }, platforms: { os: [], devices: [] } };
 
 export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
     const state = { sessions: new Map(), uploads: new Map(), requests: [], tokens: [{ id: "1", kind: "token", label: "first", scopes: ["admin", "read", "triage", "symbols:write", "symbols:read"], project: null, expires_ms: null, used_ms: now }, { id: "2", kind: "key", label: "Lumen iOS", scopes: ["reports:write"], project: "default", expires_ms: null, used_ms: now - 4e5 }],
@@ -297,7 +322,7 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
     function ofProject(slug, rest, method, q, body, reply, error, response, head) {
         if (slug === "fresh") {
             if (rest === "overview") return reply(200, emptyOverview);
-            if (rest === "calls") return reply(200, { apis: [], rows: [] });
+            if (rest === "calls") return reply(200, callsOf([], q));
             if (rest === "settings") return reply(200, state.settings);
             if (rest === "rules") return reply(200, { ...state.rules, version: 0, text: "", history: [] });
             return reply(200, { items: [], next: null, total: 0 });
@@ -320,7 +345,7 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
             if (i < 0) return error(404, "There is no such group.");
             if (method === "POST") {
                 const { action, note, version } = JSON.parse(body), old = state.status.get(group[1]) ?? {};
-                state.status.set(group[1], { ...old, ...(action === "note" ? { note } : action === "ignore" ? { status: "ignored" } : action === "resolve" ? { status: "resolved", last_version: version } : action === "open" ? { status: "open" } : {}) });
+                state.status.set(group[1], { ...old, ...(action === "note" ? { note } : action === "ignore" ? { status: "ignored" } : action === "resolve" ? { status: "resolved", resolved_version: version ?? versions[0], resolved_after: !version } : action === "open" ? { status: "open" } : {}) });
                 return reply(200, statusOf(groupRows[i]));
             }
             if (group[2] === "/flame") return reply(200, { unit: "nanoseconds", root: tree(ofVersion(variants(i), q.version)), truncated: i === 0, coverage: { stacks: 25, of: i ? 25 : 412, blocked_share: i ? 1 : 0.973 } });
@@ -336,9 +361,15 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
             if (one[2]) { response.writeHead(200, { ...head, "Content-Type": "text/plain", "Content-Disposition": "attachment; filename=report.txt" }); return response.end(`Hang of ${apps}\n${stackOf(0).map((f, k) => `${k}  ${f.image}  ${f.function}`).join("\n")}\n`); }
             return reply(200, report(n));
         }
-        if (rest === "calls") return reply(200, { apis: [...new Set(callRows.map((r) => r.api))], rows: callRows });
-        if (rest === "calls/diff") return reply(200, { new: callRows.filter((r) => r.first_version === q.to), gone: [callRows[6]], changed: [{ ...callRows[3], before: 44100, after: 96110 }], not_allowed: callRows.filter((r) => r.first_version === q.to && !r.allowed) });
-        if (rest === "calls/stacks") return reply(200, { items: [{ count: 410, version: versions[0], frames: [frame(q.api, kernel, null, null, { kind: "exact" }), ...stackOf(5).slice(2)] }], next: null });
+        if (rest === "calls") return reply(200, callsOf(callRows, q));
+        if (rest === "limits") return reply(200, { items: [{ kind: "stacks", made: 1200, most: 10000000, near: false }] });
+        if (rest === "calls/versions") return reply(200, { items: versions.map((version, i) => ({ version, count: 300 - i * 50 })), total: versions.length, truncated: false });
+        if (rest === "versions") return reply(200, { items: versions.map((label, i) => { const [version, build] = label.replace(")", "").split(" ("); return { version, build, label, line: "", numbered: true, prerelease: false, prerelease_set: null, released_ms: now - [5, 19, 33, 61][i] * DAY, released_set: false, first_ms: now - [5, 19, 33, 61][i] * DAY }; }), total: versions.length, truncated: false });
+        if (rest === "calls/diff") {
+            const fresh = callRows.filter((r) => r.first_version === q.to), bad = fresh.filter((r) => !r.allowed);
+            return reply(200, { from: q.from ?? versions[1], from_named: !!q.from, from_prerelease: false, to: q.to, new: fresh, gone: [callRows[6]], changed: [{ ...callRows[3], before: 44100, after: 96110 }], not_allowed: bad, totals: { new: fresh.length, gone: 1, changed: 1, not_allowed: bad.length }, privacy: privacyOf(callRows), truncated: false });
+        }
+        if (rest === "calls/stacks") return reply(200, { items: [{ count: 410, version: versions[0], frames: [frame(q.api, kernel, null, null, { kind: "exact" }), ...stackOf(5).slice(2)] }], next: null, truncated: false });
         if (rest === "calls/allow") {
             if (method === "POST") { state.allow.push({ id: String(state.next++ + 100), ...JSON.parse(body) }); return reply(201, state.allow.at(-1)); }
             return reply(200, { items: state.allow, next: null });

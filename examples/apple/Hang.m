@@ -4,6 +4,7 @@
 //
 //     [[HangWatch alloc] init];    // once, from -application:didFinishLaunchingWithOptions:
 @import Framewalk;
+@import Framewalk.Foundation;
 
 #import <Foundation/Foundation.h>
 
@@ -81,28 +82,11 @@ enum { kFrames = 128 };
 
 @end
 
-// What +[NSThread callStackSymbols] returns, through unwind tables and with the calls themselves
-// looked up.
-NSArray<NSString *> *CallStackSymbols(void);
-NSArray<NSString *> *CallStackSymbols(void)
-{
-    void *addresses[kFrames];
-    int count = fw_backtrace(addresses, kFrames);
-    char **lines = fw_backtrace_symbols(addresses, count);
-    NSMutableArray<NSString *> *symbols = [NSMutableArray array];
-    for (int i = 0; lines && i < count; i++) {
-        NSString *line = [NSString stringWithUTF8String:lines[i]];
-        [symbols addObject:line ? line : @"?"];
-    }
-    free(lines);
-    return symbols;
-}
-
 int main(void)
 {
     @autoreleasepool {
         HangWatch *watch = [[HangWatch alloc] init];
-        NSLog(@"%@\n%@", watch, CallStackSymbols());
+        NSLog(@"%@\n%@", watch, fw_call_stack_symbols(32));
         dispatch_async(dispatch_get_main_queue(), ^{
             [NSThread sleepForTimeInterval:5]; // the hang
         });

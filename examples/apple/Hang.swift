@@ -2,6 +2,7 @@
 // logged; while it goes on, the main thread is sampled, and stacks that were seen before cost next to nothing.
 import Foundation
 import Framewalk
+import Framewalk.Foundation
 
 final class HangWatch: @unchecked Sendable {
     private let names: OpaquePointer
@@ -73,19 +74,10 @@ final class HangWatch: @unchecked Sendable {
     }
 }
 
-/// What `Thread.callStackSymbols` returns, through unwind tables and with the calls themselves looked up.
-func callStackSymbols() -> [String] {
-    var addresses = [UnsafeMutableRawPointer?](repeating: nil, count: 128)
-    let count = fw_backtrace(&addresses, Int32(addresses.count))
-    guard let lines = fw_backtrace_symbols(&addresses, count) else { return [] }
-    defer { free(lines) }
-    return (0..<Int(count)).map { String(cString: lines[$0]!) }
-}
-
 @main
 enum Example {
     static func main() {
-        print(callStackSymbols().joined(separator: "\n"))
+        print(fw_call_stack_symbols(32).joined(separator: "\n"))
         let watch = HangWatch()
         watch?.start()
         DispatchQueue.main.async { Thread.sleep(forTimeInterval: 5) }  // the hang

@@ -21,7 +21,6 @@ static void HangEnded(void *context, const struct fw_hang_event *event)
 
 @interface Monitor : NSObject
 + (void)start;
-+ (void)setVisible:(BOOL)visible;
 @end
 
 @implementation Monitor
@@ -60,12 +59,6 @@ static void HangEnded(void *context, const struct fw_hang_event *event)
     watched.write_seconds = 60;
     if (fw_calls_start(&watched, &calls) != FW_OK)
         NSLog(@"calls are not watched");
-}
-
-// From -sceneDidBecomeActive: and -sceneDidEnterBackground:.
-+ (void)setVisible:(BOOL)visible
-{
-    fw_hang_set_background(monitor, !visible);
 }
 
 @end

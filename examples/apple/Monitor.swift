@@ -28,11 +28,6 @@ final class Monitor {
         fw_reports_close(reports)
     }
 
-    /// When the scene becomes active, and when it enters the background.
-    func setVisible(_ visible: Bool) {
-        fw_hang_set_background(monitor, !visible)
-    }
-
     var hangs: (count: UInt64, seconds: Double) {
         var totals = fw_hang_totals()
         totals.size = MemoryLayout<fw_hang_totals>.size

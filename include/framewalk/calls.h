@@ -49,8 +49,8 @@ typedef enum fw_calls_walk {
 
 struct fw_calls_options {
     size_t size;              /* sizeof(struct fw_calls_options) */
-    const char *const *names; /* exported functions, and on Apple "-[Class selector]" or
-                                 "+[Class selector]". Copied */
+    const char *const *names; /* exported functions, and on Apple "-[Class selector]",
+                                 "+[Class selector]" and groups (fw_calls_groups). Copied */
     size_t count;             /* 1 to FW_CALLS_NAMES */
     const char *const
         *callers; /* count only calls made directly by code of these images: a path, a
@@ -66,9 +66,22 @@ struct fw_calls_options {
 };
 
 /* Begins. FW_ERR_ARGUMENT; FW_ERR_MEMORY; FW_ERR_FULL when a watch runs already. A name that no
- * image imports or defines is no error: it may be loaded later; fw_calls_api tells. Not
- * async-signal-safe; takes the loader's lock. */
+ * image imports or defines is no error: it may be loaded later; fw_calls_api tells.
+ * FW_ERR_NOT_FOUND for a group that is not there (fw_calls_groups says which are),
+ * FW_ERR_UNSUPPORTED for any group on other systems than Apple's. Not async-signal-safe; takes the
+ * loader's lock. */
 FW_API fw_error fw_calls_start(const struct fw_calls_options *options, struct fw_calls **calls);
+
+#if defined(__APPLE__)
+/* The groups that a name may be: "@privacy, @privacy.active-keyboards, ...". They stand for what
+ * Apple requires a reason for or guards with a permission (docs/apple.md); "@privacy" is all of
+ * them. Where a group is among the names, each function is watched once, in the place where it came
+ * first, and all together may be FW_CALLS_NAMES. Never NULL, lives for ever. Any thread. */
+FW_API const char *fw_calls_groups(void);
+/* The version of the list of groups, which goes up with each change. *date: the day on which it was
+ * last compared with Apple's documents, "YYYY-MM-DD"; NULL: not wanted. Any thread. */
+FW_API uint32_t fw_calls_groups_version(const char **date);
+#endif
 
 /* Looks at images loaded since. Called by itself after dlopen() and dlmopen() of watched images,
  * and on Apple by dyld; needed only where something else loads images. */
@@ -85,7 +98,8 @@ struct fw_calls_api {
     bool refused;      /* a pointer could not be written */
     uint8_t reserved[6];
 };
-/* Api number `index`, in the order of the options' names. FW_ERR_NOT_FOUND beyond. */
+/* Api number `index`, in the order of the options' names, groups written out. FW_ERR_NOT_FOUND
+ * beyond. */
 FW_API fw_error fw_calls_api(struct fw_calls *calls, uint32_t index, struct fw_calls_api *api);
 
 struct fw_calls_entry {

@@ -25,8 +25,9 @@ extern "C" {
  * leaves that many of the innermost frames out. Returns the number of frames stored (stack->count).
  *
  * Uses at most 10 KB of stack, while it meets code for the first time (4 KB when all its rules
- * are cached): a handler on an alternate stack needs that beside the kernel's own frame of 1 to 4
- * KB, so give sigaltstack() 16 KB or more. errno is preserved.
+ * are cached), 1 KB more where the compiler did not optimise: a handler on an alternate stack needs
+ * that beside the kernel's own frame of 1 to 4 KB, so give sigaltstack() 16 KB or more. errno is
+ * preserved.
  */
 FW_API uint32_t fw_capture(struct fw_stack *stack, uint32_t skip);
 

@@ -99,7 +99,11 @@ struct fw_hang_options {
 FW_API fw_error fw_hang_start(const struct fw_hang_options *options,
                               struct fw_hang_monitor **monitor);
 /* Ends it: a hang that lasts is written as it stands. Watches become invalid; nobody may mark them
- * any more. NULL is fine. */
+ * any more. NULL is fine.
+ *
+ * A program that ends by exit(), main's return or quick_exit() need not call it: hangs are ended as
+ * they stand, which may wait a second for the disk, and later ones are not seen. Call it before
+ * _exit() and exec. */
 FW_API void fw_hang_stop(struct fw_hang_monitor *monitor);
 
 /* Watches a thread, which is idle until it says fw_hang_busy. `name` (at most 63 bytes are kept)
@@ -135,7 +139,8 @@ FW_API fw_error fw_hang_watch_run_loop(struct fw_hang_monitor *monitor,
 #endif
 
 /* Nobody sees the program now (true), or somebody does: turns that run meanwhile are no hangs. Any
- * thread. */
+ * thread. On Apple platforms fw_hang_watch_run_loop notices by itself what UIKit, AppKit, WatchKit
+ * and app extensions tell; what was said last holds. */
 FW_API void fw_hang_set_background(struct fw_hang_monitor *monitor, bool background);
 
 enum { FW_HANG_BUCKETS = 8 };

@@ -28,7 +28,8 @@ struct fw_process;
 FW_API fw_error fw_process_open(int32_t pid, struct fw_process **process, struct fw_failure *why);
 
 /* A core file. `executable` may be NULL: found through the core's own notes. `sysroot` (optional)
- * is a folder under which the process's files are looked for. */
+ * is a folder under which the process's files are looked for. FW_ERR_FORMAT when `executable` is
+ * another program than that of the core. */
 FW_API fw_error fw_process_open_core(const char *core, const char *executable, const char *sysroot,
                                      struct fw_process **process, struct fw_failure *why);
 
@@ -69,6 +70,13 @@ FW_API fw_error fw_process_capture(struct fw_process *process,
                                    const struct fw_process_thread **threads, size_t *count,
                                    struct fw_failure *why);
 
+/* Could the file of an image be had? Else what lies in memory has to do, if anything. */
+typedef enum fw_image_file {
+    FW_IMAGE_FILE_READ = 0,
+    FW_IMAGE_FILE_GONE,  /* not at its path, or it may not be read */
+    FW_IMAGE_FILE_OTHER, /* a file is there, but it is not the one that was mapped */
+} fw_image_file;
+
 struct fw_symbol {
     const char *name;  /* mangled; NULL when nothing is known: then show image and image_offset */
     uint64_t offset;   /* address - start of the function */
@@ -80,7 +88,8 @@ struct fw_symbol {
     const char *file;     /* source file, NULL until debug information is read */
     uint32_t line;        /* 0 when unknown */
     bool plt;             /* `name` is the function that this stub leads to */
-    uint8_t reserved[3];
+    uint8_t image_file;   /* fw_image_file */
+    uint8_t reserved[2];
 };
 
 /* The name of a frame's address (kind is honoured: return addresses are looked up one byte

@@ -60,7 +60,14 @@ struct fw_reports_options {
     const char *build;        /* "20261122.1" */
     const char *device_class; /* "phone", "server", "Pixel 8": never a serial number */
     bool no_recovery;         /* leave what other processes left alone */
-    uint8_t reserved[7];      /* zero */
+    /* Names of the app's own functions into reports: for internal builds, of which there are too
+     * many for a debug file of each. The symbol tables of the executable and of the libraries that
+     * came with it, as they are loaded now, are read once a process, by the first session that
+     * wants them: milliseconds, and on Linux files are opened. What is loaded later, or is a
+     * library without a build id, has no names. A report takes up to 1,024 of them and 128 KiB.
+     * A stripped program has no names to write. See docs/report-format.md. */
+    bool own_names;
+    uint8_t reserved[6]; /* zero */
 };
 
 /* Opens the folder, recovers what dead processes left, and makes room. FW_ERR_PERMISSION and

@@ -103,7 +103,8 @@ struct fw_stack {
     uint64_t omitted; /* frames left out of the middle */
     uint64_t id;      /* order-dependent hash of every frame address walked, omitted ones included
                          (and of which are async); two stacks of one process with the same id are
-                         the same stack */
+                         the same stack; where `end` is not FW_END_ROOT only as far as they were
+                         walked, unless another process or a core was captured */
     uint8_t end;      /* fw_end */
     uint8_t unavailable; /* fw_unavailable, when end is FW_END_UNAVAILABLE */
     uint8_t reserved[6]; /* zero */

@@ -125,6 +125,10 @@ struct fw_source_info { /* strings and id live as long as the source */
     uint64_t base;          /* link-time address that offset 0 stands for */
     const char *searched; /* where debug files were looked for in vain, and what was there instead,
                              as one line; "" when none was needed */
+    const char *missing;  /* files that the debug information names and that were not found (.dwo,
+                             .dwp, dwz's, object files of a debug map), as far as addresses asked so
+                             far needed them, as one line: functions, inlined calls and lines that
+                             are told in them are not in the answers. "": none */
 };
 /* Fills in *info as far as its `size` reaches. FW_ERR_ARGUMENT for a size that no version has. */
 FW_API fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *info);
@@ -140,7 +144,7 @@ enum fw_address_space {
 };
 
 struct fw_address {
-    uint64_t value;
+    uint64_t value; /* of 32-bit ARM with or without the lowest bit, which says Thumb */
     uint32_t space; /* enum fw_address_space; others give FW_ERR_ARGUMENT */
 };
 

@@ -1,7 +1,8 @@
 /*
  * Upload: sends the reports of a folder (reports.h) to a collector, in the background. In
- * libframewalk-upload, a library of its own that uses libcurl and zlib; a program with its own way
- * to the network gives `transport`, and nothing of libcurl is used. docs/upload.md is the protocol.
+ * libframewalk-upload, a library of its own that uses zlib and libcurl, on Apple's systems (product
+ * FramewalkUpload) NSURLSession; a program with its own way to the network gives `transport`, and
+ * neither is used. docs/upload.md is the protocol.
  *
  *     struct fw_upload_options options = {.size = sizeof options, .folder =
  * "/var/lib/shop/reports", .url = "https://reports.example.com", .key = "..."};
@@ -42,6 +43,8 @@ struct fw_upload_response {
     char *body;           /* malloc'ed by the transport; freed here; may be NULL */
     size_t body_size;
     char message[128]; /* when status is 0: why */
+    bool later; /* with status 0: there is no network that may be used. No failure: asked again
+                   after `poll_seconds` */
 };
 
 /* What network and power there is, and whether to send now. */
@@ -49,6 +52,17 @@ typedef enum fw_upload_decision {
     FW_UPLOAD_NOW = 0,
     FW_UPLOAD_LATER, /* asked again after `poll_seconds` */
 } fw_upload_decision;
+
+/* What may be used beyond networks and power of which there is enough. Apple's systems tell which
+ * these are; elsewhere, and with a `transport`, it means nothing. */
+enum fw_upload_allow {
+    FW_UPLOAD_ON_CELLULAR = 1,    /* cellular networks; they are expensive, too */
+    FW_UPLOAD_ON_EXPENSIVE = 2,   /* what the system calls so: cellular networks, personal hotspots
+                                     (iOS 13, macOS 10.15 and later tell) */
+    FW_UPLOAD_ON_CONSTRAINED = 4, /* networks in Low Data Mode (the same) */
+    FW_UPLOAD_ON_LOW_POWER = 8,   /* in Low Power Mode (macOS 12 and later tell) */
+    FW_UPLOAD_ON_ALL = 15,
+};
 
 struct fw_upload_options {
     size_t size;          /* sizeof(struct fw_upload_options) */
@@ -58,16 +72,18 @@ struct fw_upload_options {
     const char *key;      /* ingest key; NULL: none */
     const char *key_file; /* file with the key, instead; read at each start; must not be readable by
                              others */
-    const char *ca_file;  /* certificates to trust instead of the system's; NULL */
+    const char *ca_file;  /* certificates to trust instead of the system's; NULL. Not with
+                             NSURLSession: FW_ERR_UNSUPPORTED */
     uint32_t batch;       /* reports in one request at the most; 0 = 10 */
     uint32_t batch_bytes; /* 0 = 1 MB before compression */
     uint32_t first_wait_s, longest_wait_s; /* back-off; 0 = 60, 21,600 */
     uint32_t poll_seconds;                 /* looks for new reports; 0 = 60 */
     bool plain_http;                       /* allow http:// to other machines */
     bool uncompressed;
-    uint8_t reserved[6]; /* zero */
+    uint8_t allow;       /* of enum fw_upload_allow; 0: wait for Wi-Fi or a cable, and power */
+    uint8_t reserved[5]; /* zero */
     fw_upload_decision (*policy)(void *context);
-    /* Sends one request; blocks until there is an answer. NULL: libcurl. */
+    /* Sends one request; blocks until there is an answer. NULL: libcurl, or NSURLSession. */
     void (*transport)(void *context, const struct fw_upload_request *request,
                       struct fw_upload_response *response);
     void *context; /* handed to both */
@@ -83,16 +99,17 @@ struct fw_upload_totals {
 /* Starts the background thread. */
 FW_API fw_error fw_upload_start(const struct fw_upload_options *options, struct fw_upload **upload,
                                 struct fw_failure *why);
-/* Sends what is there now, without policy and back-off, and returns when it is done or failed:
- * `framewalk push`, and programs about to exit. `totals` and `why` may be NULL. FW_ERR_TIMEOUT:
- * another process has been sending from the folder for ten seconds. FW_ERR_PERMISSION: the key is
- * not accepted, or its file, or the folder. FW_ERR_SYSTEM: not sent; the reports stay. */
+/* Sends what is there now, without policy, `allow` and back-off, and returns when it is done or
+ * failed: `framewalk push`, and programs about to exit. `totals` and `why` may be NULL.
+ * FW_ERR_TIMEOUT: another process has been sending from the folder for ten seconds.
+ * FW_ERR_PERMISSION: the key is not accepted, or its file, or the folder. FW_ERR_SYSTEM: not sent;
+ * the reports stay. */
 FW_API fw_error fw_upload_now(const struct fw_upload_options *options,
                               struct fw_upload_totals *totals, struct fw_failure *why);
 FW_API fw_error fw_upload_totals(struct fw_upload *upload, struct fw_upload_totals *totals);
-/* Waits for the request that is under way, at most `timeout_ms`, then gives it up (libcurl: half a
- * second more at the most). A `transport` that has not come back by then is left behind: what it
- * and `context` use must stay until it does. NULL is fine. */
+/* Waits for the request that is under way, at most `timeout_ms`, then gives it up (our own
+ * transports: half a second more at the most). A `transport` that has not come back by then is left
+ * behind: what it and `context` use must stay until it does. NULL is fine. */
 FW_API void fw_upload_stop(struct fw_upload *upload, uint32_t timeout_ms);
 
 #ifdef __cplusplus

@@ -12,6 +12,7 @@ import sys
 
 ELSEWHERE = {
     "hello.c",       # a program of whoever reads the README
+    "where.c",       # another one
     "page_files.c",  # made when the page is built
     "profile.proto",  # pprof's
 }

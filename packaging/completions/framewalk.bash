@@ -104,7 +104,8 @@ _framewalk_push() {
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--to --key-file --ca-file --plain-http --keep --dry-run
-            --include-stripped --wait --wait-limit --json --check-calls --project --sources
+            --include-stripped --wait --wait-limit --json --check-calls --compare-with --project
+            --sources
             --source-map --system-sources --verbose --quiet --help' -- "$cur")
         ;;
     *)
@@ -130,11 +131,11 @@ _framewalk_serve() {
     case $prev in
     --data) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
     --tls-cert | --tls-key) mapfile -t COMPREPLY < <(compgen -f -- "$cur") && return ;;
-    --listen | --base-url | --trusted-proxy | --database | --store | --workers | --requests-per-minute | --disk-reserve) return ;;
+    --listen | --base-url | --trusted-proxy | --database | --store | --workers | --requests-per-minute | --connections-per-address | --disk-reserve) return ;;
     --upload-limit | --unpacked-limit | --convert-memory | --convert-seconds | --convert-output) return ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W '--data --listen --base-url --tls-cert --tls-key --trusted-proxy
-        --new-token --backup --restore --database --store --workers --requests-per-minute --disk-reserve --upload-limit
+        --new-token --backup --restore --check --database --store --workers --requests-per-minute --connections-per-address --disk-reserve --upload-limit
         --unpacked-limit --convert-memory --convert-seconds --convert-output --open-symbols
         --help' -- "$cur")
 }
@@ -172,7 +173,8 @@ _framewalk_run() {
     case $cur in
     -*)
         mapfile -t COMPREPLY < <(compgen -W '--hang --severe --idle --startup --starved --calls
-            --app-only --follow --no-script-names --out --keep --to --key-file --output --json --quiet
+            --app-only --app-version --app-build
+            --follow --no-script-names --out --keep --to --key-file --output --json --quiet
             --verbose --debug --no-debuginfod --color --help' -- "$cur")
         ;;
     *) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;

@@ -133,6 +133,7 @@ complete -c framewalk -n $push -l wait -d 'Until debug files are converted'
 complete -c framewalk -n $push -l wait-limit -x -d 'Seconds without news, after which that ends'
 complete -c framewalk -n $push -l json -d 'Print the result as JSON'
 complete -c framewalk -n $push -l check-calls -x -d 'Send nothing: new calls of a version'
+complete -c framewalk -n $push -l compare-with -x -d 'The version to compare with'
 complete -c framewalk -n $push -l project -x -d 'For a token of several projects: which'
 complete -c framewalk -n $push -s n -l dry-run -d 'List what would be sent'
 complete -c framewalk -n $push -s v -l verbose -d 'Say what became of each report and file'
@@ -146,8 +147,10 @@ complete -c framewalk -n $serve -l base-url -x -d 'The address that browsers use
 complete -c framewalk -n $serve -l tls-cert -r -F -d 'PEM certificate'
 complete -c framewalk -n $serve -l tls-key -r -F -d 'PEM key of the certificate'
 complete -c framewalk -n $serve -l trusted-proxy -x -d 'A proxy whose X-Forwarded-For is believed'
+complete -c framewalk -n $serve -l connections-per-address -x -d 'Connections of one address at once'
 complete -c framewalk -n $serve -l backup -r -F -d "All of the data folder into one file"
 complete -c framewalk -n $serve -l restore -r -F -d "Make the data folder of such a file"
+complete -c framewalk -n $serve -l check -d "Look whether all that is stored is whole"
 complete -c framewalk -n $serve -l new-token -d "Print a new administrator's token"
 complete -c framewalk -n $serve -l database -x -d 'SQLite or PostgreSQL'
 complete -c framewalk -n $serve -l store -x -d 'A folder or an S3 bucket'
@@ -172,6 +175,8 @@ complete -c framewalk -n $run -l calls -x -a '@files @network @processes @privac
 complete -c framewalk -n $run -l app-only -d 'Only calls by the program itself'
 complete -c framewalk -n $run -l follow -d 'Watch children, too'
 complete -c framewalk -n $run -l no-script-names -d 'Do not ask Python and Node for names'
+complete -c framewalk -n $run -l app-version -x -d 'The version of the program'
+complete -c framewalk -n $run -l app-build -x -d 'Its build'
 complete -c framewalk -n $run -l out -x -a '(__fish_complete_directories)' -d 'Keep reports here'
 complete -c framewalk -n $run -l keep -d 'Keep the temporary folder'
 complete -c framewalk -n $run -l to -x -d 'The collector'

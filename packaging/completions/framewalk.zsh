@@ -119,6 +119,8 @@ _framewalk_run() {
         '--app-only[only calls by the program itself]' \
         '--follow[watch children, too]' \
         '--no-script-names[do not ask Python and Node for names]' \
+        '--app-version=[the version of the program]:version' \
+        '--app-build=[its build]:build' \
         '--out=[keep reports here]:folder:_directories' \
         '--keep[keep the temporary folder]' \
         '--to=[the collector]:url:' \
@@ -142,6 +144,7 @@ _framewalk_push() {
         '--ca-file=[certificates to trust]:file:_files' \
         '--plain-http[allow http\:// to other machines]' \
         '--check-calls=[send nothing\: new calls of a version]:version' \
+        '--compare-with=[the version to compare with]:version' \
         '--project=[for a token of several projects\: which]:project' \
         '--keep[remove nothing from folders]' \
         '--include-stripped[also programs without names]' \
@@ -184,8 +187,10 @@ _framewalk_serve() {
         '--tls-cert=[PEM certificate]:file:_files' \
         '--tls-key=[PEM key of the certificate]:file:_files' \
         '*--trusted-proxy=[a proxy whose X-Forwarded-For is believed]:address:' \
+        '--connections-per-address=[connections of one address at once]:number:' \
         '--backup[all of the data folder into one file]:file:_files' \
         '--restore[make the data folder of such a file]:file:_files' \
+        '--check[look whether all that is stored is whole]' \
         '--new-token[print a new administrator'\''s token]' \
         '--database=[SQLite or PostgreSQL]:URL:' \
         '--store=[a folder or an S3 bucket]:URL:' \

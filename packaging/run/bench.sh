@@ -13,11 +13,11 @@ run_bench() {
         ;;
     esac
     # shellcheck disable=SC2086 # lists of words
-    need_packages $packages_build $packages_tool $packages_bench
+    need_packages $packages_build $packages_tool $packages_page $packages_bench
     case ${1:-} in
     collector*)
         # shellcheck disable=SC2086
-        need_packages $packages_test
+        need_packages $packages_fast $packages_test
         build bench
         s3_server
         python3 bench/collector.py build/bench "$1"
@@ -48,7 +48,7 @@ s3_server() {
 # ./run exactness [INPUT...]: our answers beside llvm-symbolizer's.
 run_exactness() {
     # shellcheck disable=SC2086 # lists of words
-    need_packages $packages_build $packages_tool $packages_test $packages_symbols
+    need_packages $packages_build $packages_tool $packages_page $packages_fast $packages_test $packages_symbols
     build bench
     [ $# -gt 0 ] || set -- ceph vmlinux libc jvm program macho:../shared/data/debug
     for input in "$@"; do

@@ -16,7 +16,7 @@ run_demo() {
     *) die "demo takes --keep (the collector stays until Ctrl-C), not '$1'" ;;
     esac
     # shellcheck disable=SC2086 # lists of words
-    need_packages $packages_build $packages_tool
+    need_packages $packages_build $packages_tool $packages_page
     build release
     demo_dim= demo_plain=
     if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
@@ -87,13 +87,6 @@ demo_apple() {
     say "5. Reports of Apple's systems, with their dSYM"
     ln -s "$demo_root/examples/apple/notes" notes
     show framewalk push --wait notes/killed.ips notes/hang.json notes/notes.dSYM --to "$url" --key-file token
-    real=../shared/data/reports
-    if [ -d "$demo_root/$real" ]; then
-        ln -s "$demo_root/$real" real
-        show framewalk push real/ips-309-recoverylogd.ips real/mxdiagnosticpayload-real_report.json --to "$url" --key-file token
-    else
-        echo "(There is no $real: reports of real devices are skipped.)"
-    fi
     show framewalk groups --wait 60 --to "$url" --key-file token
     echo "A crash report of the watchdog and a hang as MetricKit tells it are one group: it is one place in the program."
 }

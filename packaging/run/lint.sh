@@ -3,7 +3,7 @@
 
 run_lint() {
     # shellcheck disable=SC2086 # lists of words
-    need_packages $packages_build $packages_tool $packages_lint
+    need_packages $packages_build $packages_tool $packages_page $packages_lint
 
     say "Formatting"
     our_files -name '*.[chm]' -o -name '*.cc' | xargs clang-format-19 --dry-run -Werror

@@ -53,6 +53,12 @@ extern const struct arch arch_arm_apple, arch_arm64_32;
 /* The table for an ELF e_machine, or NULL when Framewalk does not unwind it. Async-signal-safe. */
 const struct arch *arch_of_elf(uint16_t e_machine);
 
+/* Whether code of an architecture of this name may be Thumb: 32-bit ARM as reports, files and uname
+ * spell it ("arm", "armv7k", "armv8l", "armeabi-v7a", "ARM (Native)"), never arm64. NULL: false.
+ * Return addresses of such code have their lowest bit set where they lead back to Thumb; the
+ * instruction is at the address without it. */
+bool arch_has_thumb(const char *name);
+
 /* The architecture that this code was compiled for. */
 #if defined(__x86_64__)
 #define ARCH_NATIVE        arch_x86_64

@@ -44,4 +44,17 @@ static inline bool array_room(void *items, size_t *capacity, size_t count, size_
     return count < SIZE_MAX && array_reserve(items, capacity, count + 1, item_size);
 }
 
+/* qsort, which costs next to nothing when the items are in order already, as most files have them.
+ */
+static inline void array_sort(void *items, size_t count, size_t item_size,
+                              int (*compare)(const void *a, const void *b))
+{
+    const char *item = items;
+    size_t i = 1;
+    while (i < count && compare(item + (i - 1) * item_size, item + i * item_size) <= 0)
+        i++;
+    if (i < count)
+        qsort(items, count, item_size, compare);
+}
+
 #endif

@@ -69,6 +69,8 @@ fw_error asleep_capture(fw_thread_id id, struct fw_stack *stack, struct task_sta
     struct task_status after;
     struct task_registers first, last;
     fw_error error = tasks_status(id, status);
+    if (error == FW_OK && (status->state == 'Z' || status->state == 'X'))
+        return FW_ERR_NOT_FOUND; /* ended: the process's first thread stays in the list */
     if (error == FW_OK)
         error = tasks_registers(id, &first);
     if (error != FW_OK)

@@ -85,6 +85,9 @@ fw_error core_open(struct fw_process *process, const char *path, const char *exe
     process->images.source = core_source(process);
     if (!core_make_maps(process))
         return failure_say(why, FW_ERR_MEMORY, 0, "out of memory");
+    if (!core_is_given(process) && !process->images.no_memory)
+        return failure_say(why, FW_ERR_FORMAT, 0, "%s is not the program of this core, %s",
+                           executable, process->executable);
     return FW_OK;
 }
 

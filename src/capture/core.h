@@ -40,6 +40,8 @@ bool core_read(void *context, uint64_t address, void *to, size_t size);
 bool core_read_or_file(void *context, uint64_t address, void *to, size_t size);
 /* Builds the mappings and gives them to process->images. False when out of memory. */
 bool core_make_maps(struct fw_process *process);
+/* False when the executable that the caller named is known to be another one than the core's. */
+bool core_is_given(struct fw_process *process);
 /* Opens a regular file at a path below `root` (may be NULL); -1 when there is none. */
 int core_open_path(const char *root, const char *path);
 /* core_place.c: names the executable, and where the core does not list its mapped files, finds out

@@ -3,8 +3,8 @@
  *
  * The kernel leaves read-only file contents out of a core but keeps the first page of every mapped
  * ELF file: ELF header, program headers and build id. A file found on this machine is taken for the
- * mapped one when its first page is that page, byte for byte; when the core does not hold the page
- * there is nothing to compare and the file is taken.
+ * mapped one when its first page is that page, byte for byte, or when its build id is the same;
+ * when the core does not hold the page there is nothing to compare and the file is taken.
  *
  * A core without a list of mapped files (NT_FILE; qemu-user writes such) is searched for ELF
  * headers instead; the executable is placed by its entry point.
@@ -96,16 +96,35 @@ bool core_read_or_file(void *context, uint64_t address, void *to, size_t size)
     return images_read_file(&process->images, address, to, size);
 }
 
-/* Is the first page of the file the one that the core holds of the image? 1 yes, 0 no, -1 the core
- * does not hold it. */
-static int same_first_page(struct fw_process *process, int fd, const struct mapping *mapping)
+/* Is the build id of the file that of the image, as far as the core holds it? A copy that was
+ * stripped, or was not, has another first page. */
+static bool same_build(struct fw_process *process, int fd, const struct mapping *mapping)
+{
+    uint64_t base = images_header_address(&process->images, mapping);
+    struct object *file, *image = NULL;
+    if (!base ||
+        images_note(&process->images, object_open_fd(fd, mapping->path, &file, NULL)) != FW_OK)
+        return false;
+    images_note(&process->images,
+                object_open_image(core_read, process, base, mapping->path, &image, NULL));
+    struct span have = object_build_id(file), want = {0};
+    if (image)
+        want = object_build_id(image);
+    bool same = want.size && want.size == have.size && !memcmp(want.data, have.data, want.size);
+    object_close(image);
+    object_close(file);
+    return same;
+}
+
+/* Is the file the one of the image? 1 yes, 0 no, -1 the core does not hold its first page. */
+static int is_same(struct fw_process *process, int fd, const struct mapping *mapping)
 {
     uint8_t theirs[FIRST_PAGE], ours[FIRST_PAGE];
     uint64_t base = images_header_address(&process->images, mapping);
     if (!base || !core_read(process, base, theirs, sizeof theirs))
         return -1;
     ssize_t n = pread(fd, ours, sizeof ours, 0);
-    return n > 0 && !memcmp(ours, theirs, (size_t)n);
+    return (n > 0 && !memcmp(ours, theirs, (size_t)n)) || same_build(process, fd, mapping);
 }
 
 int core_open_path(const char *root, const char *path)
@@ -138,10 +157,8 @@ static struct object *open_mapped(void *context, const struct mapping *mapping, 
     *proven = true;
     if (core->given && is_main(process, mapping)) {
         int fd = core_open_path(NULL, core->given);
-        if (fd >= 0 && same_first_page(process, fd, mapping) != 0)
-            return open_fd(process, fd, mapping->path);
         if (fd >= 0)
-            close(fd);
+            return open_fd(process, fd, mapping->path);
     }
     for (int i = 0; i < 2; i++) {
         /* Outside of the sysroot only what is proven to be the same. */
@@ -151,12 +168,26 @@ static struct object *open_mapped(void *context, const struct mapping *mapping, 
         int fd = core_open_path(root, mapping->path);
         if (fd < 0)
             continue;
-        int same = same_first_page(process, fd, mapping);
+        int same = is_same(process, fd, mapping);
         if (same == 1 || (same < 0 && i == 0))
             return open_fd(process, fd, mapping->path);
+        process->images.missed = FW_IMAGE_FILE_OTHER;
         close(fd);
     }
     return NULL;
+}
+
+bool core_is_given(struct fw_process *process)
+{
+    const struct maps *maps = &process->images.maps;
+    const char *given = process->core->given;
+    int fd = given ? core_open_path(NULL, given) : -1;
+    bool other = false;
+    for (size_t i = 0; fd >= 0 && i < maps->count && !other; i++)
+        other = is_main(process, &maps->list[i]) && is_same(process, fd, &maps->list[i]) == 0;
+    if (fd >= 0)
+        close(fd);
+    return !other;
 }
 
 struct image_source core_source(struct fw_process *process)

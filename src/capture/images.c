@@ -137,13 +137,17 @@ static void file_open(struct images *images, const struct mapping *mapping, stru
 {
     bool proven = true;
     uint64_t base = 0;
+    images->missed = FW_IMAGE_FILE_GONE;
     if (has_file(mapping))
         file->object = images->source.open(images->source.context, mapping, &proven);
     if (file->object && proven)
         return;
+    if (has_file(mapping))
+        file->state = file->object ? FW_IMAGE_FILE_OTHER : images->missed;
     base = images_header_address(images, mapping);
     struct object *memory = open_memory(images, mapping, base);
     if (file->object && memory && same_build(file->object, memory)) {
+        file->state = FW_IMAGE_FILE_READ;
         object_close(memory);
         return;
     }
@@ -396,6 +400,7 @@ bool images_symbol(struct images *images, const struct fw_frame *frame, struct f
         return false;
     struct image_file *file = range->file;
     symbol->image = file->path;
+    symbol->image_file = file->state;
     if (!range->image) { /* code in a file that is no ELF: the place in the file is all there is */
         symbol->image_offset =
             frame->address - range->lo + images->maps.list[range->mapping].offset;

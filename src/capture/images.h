@@ -16,8 +16,9 @@
 #include "os/linux/maps.h"
 
 struct image_source {
-    /* Opens the file that `mapping` shows, or NULL when it cannot be had. *proven says that it is
-     * known to be the mapped file; if not, its build id is compared with the memory's. */
+    /* Opens the file that `mapping` shows, or NULL when it cannot be had; images->missed then says
+     * why. *proven says that it is known to be the mapped file; if not, its build id is compared
+     * with the memory's. */
     struct object *(*open)(void *context, const struct mapping *mapping, bool *proven);
     /* Copies memory of the process; false when any byte cannot be read. */
     bool (*read)(void *context, uint64_t address, void *to, size_t size);
@@ -36,6 +37,7 @@ struct image_file { /* one file, or one image in memory */
     struct object *debug;  /* separate debug file */
     struct symbols *symbols;
     bool debug_tried, symbols_tried, from_memory;
+    uint8_t state; /* fw_image_file */
 };
 
 struct image { /* a file at one place */
@@ -60,6 +62,7 @@ struct images {
     size_t count;
     size_t last;      /* range of the last lookup: the next is often there */
     unsigned reloads; /* how often a miss may still reload */
+    uint8_t missed;   /* fw_image_file, of the file that could not be had last */
     bool no_memory;   /* memory ran out in a lookup: what it did not find may be there */
     struct image_file *files;
     struct image *images;

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 fw_error job_out_of_memory(struct job *job)
@@ -42,11 +43,9 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Lists the threads and leaves in job->found those that are new, in the kernel's order. */
-bool job_list_new(struct job *job)
+/* Leaves in job->found what is not in job->seen, and adds it there. */
+static bool keep_new(struct job *job)
 {
-    if (!procfs_list_tasks(job->tasks, &job->found))
-        return false;
     size_t known = job->seen.count, kept = 0;
     for (size_t i = 0; i < job->found.count; i++) {
         pid_t tid = job->found.list[i];
@@ -64,6 +63,17 @@ bool job_list_new(struct job *job)
     if (kept)
         qsort(job->seen.list, job->seen.count, sizeof *job->seen.list, by_number);
     return true;
+}
+
+/* Lists the threads and leaves in job->found those that are new, in the kernel's order. */
+bool job_list_new(struct job *job)
+{
+    if (!procfs_list_tasks(job->tasks, &job->found))
+        return false;
+    pthread_mutex_lock(&job->lock);
+    bool kept = keep_new(job);
+    pthread_mutex_unlock(&job->lock);
+    return kept;
 }
 
 fw_error job_listing_failed(struct job *job)
@@ -130,6 +140,36 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* A thread that executes a program holds a lock until all others of its process have ended, and
+ * those that we trace end only when that is taken. Whoever seizes one more thread then waits for
+ * the lock: both would wait for ever. So the caller takes the ends, while the job is held up. */
+static void help(struct job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    for (size_t i = 0; i < job->seen.count; i++)
+        trace_reap(job->seen.list[i]);
+    pthread_mutex_unlock(&job->lock);
+}
+
+static void wait_for(struct job *job, pthread_t thread)
+{
+    enum { LOOK_NS = 20 * 1000 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
+    pid_t before = 0;
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_NS;
+        until.tv_sec += until.tv_nsec / SECOND_NS;
+        until.tv_nsec %= SECOND_NS;
+        if (pthread_timedjoin_np(thread, NULL, &until) != ETIMEDOUT)
+            return;
+        pid_t now = atomic_load_explicit(&job->seizing, memory_order_relaxed);
+        if (now && now == before)
+            help(job);
+        before = now;
+    }
+}
+
 /* Runs the job on a thread of its own that takes none of the program's signals. Each stop raises
  * SIGCHLD; blocked here, it does not wake this thread in the middle of a pause. */
 static bool run_apart(struct job *job)
@@ -145,7 +185,7 @@ static bool run_apart(struct job *job)
     if (error)
         return false;
     pthread_sigmask(SIG_BLOCK, &child, NULL);
-    pthread_join(thread, NULL);
+    wait_for(job, thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return true;
 }
@@ -182,7 +222,11 @@ static fw_error cannot_look(struct job *job)
 fw_error live_capture(struct fw_process *process, const struct fw_process_options *options,
                       struct fw_failure *why)
 {
-    struct job job = {.process = process, .options = options, .why = why, .tasks = -1};
+    struct job job = {.process = process,
+                      .options = options,
+                      .why = why,
+                      .tasks = -1,
+                      .lock = PTHREAD_MUTEX_INITIALIZER};
     fw_error error;
     job.tasks = procfs_open_tasks(process->pid);
     if (job.tasks < 0 || !is_same_process(&job) || !live_read_maps(process))

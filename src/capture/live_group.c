@@ -35,7 +35,9 @@ static void group_release(struct group *group)
  * until one brings nothing new. Entry i of the group is thread i of the process. */
 static fw_error group_stop(struct job *job, struct group *group)
 {
+    pthread_mutex_lock(&job->lock);
     job->seen.count = 0;
+    pthread_mutex_unlock(&job->lock);
     for (int pass = 0; pass < MAX_PASSES; pass++) {
         if (!job_list_new(job))
             return job_listing_failed(job);
@@ -48,7 +50,7 @@ static fw_error group_stop(struct job *job, struct group *group)
             if (!snapshot)
                 return job_out_of_memory(job);
             job_look_at(job, thread);
-            snapshot_begin(snapshot, thread->thread.id);
+            job_begin(job, snapshot, thread->thread.id);
         }
         uint64_t deadline = trace_clock() + (uint64_t)job->options->timeout_ms * 1000000u;
         for (size_t i = first; i < group->count; i++) {

@@ -9,6 +9,9 @@
 #include "capture/snapshot.h"
 #include "os/linux/procfs.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 enum {
     MAX_PASSES = 64, /* of listing; threads that lived through the capture are in the first two */
     MAX_TRIES = 3,   /* at copying one thread */
@@ -26,7 +29,9 @@ struct job {
     struct tid_list seen;  /* sorted: threads that were looked at */
     struct tid_list late;  /* asked to stop, have not yet */
     struct snapshot_arena arena, deep;
-    uint64_t breath; /* trace_clock() when the processor was last offered to others */
+    pthread_mutex_t lock;  /* of `seen`, which the waiting caller may look into */
+    _Atomic pid_t seizing; /* the thread that is being seized, 0 for none */
+    uint64_t breath;       /* trace_clock() when the processor was last offered to others */
     size_t denied, captured, ended; /* threads */
     pid_t denied_tid;
 };
@@ -39,6 +44,9 @@ fw_error job_listing_failed(struct job *job);
 fw_error job_out_of_memory(struct job *job);
 void job_report_progress(const struct job *job, size_t done, size_t total);
 
+/* Seizes a thread and asks it to stop. May wait long when another one of the process executes a
+ * program: the caller of the capture then helps (live.c). */
+void job_begin(struct job *job, struct snapshot *snapshot, pid_t tid);
 /* Name, state and wait channel, before anybody stops it. False when it is gone. */
 bool job_look_at(struct job *job, struct fw_process_thread *thread);
 /* Stops, copies, releases and walks one thread: a new entry unless it has ended. False when out of

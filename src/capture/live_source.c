@@ -1,8 +1,9 @@
 /*
  * Files of a running process are opened the way that cannot be fooled first: /proc/PID/map_files
  * leads to the very file that is mapped, also when it was deleted or replaced, and in any mount
- * namespace, but only for the privileged. Otherwise the path is followed below /proc/PID/root and
- * device and inode are compared.
+ * namespace, but only for the privileged. The owner may still open /proc/PID/exe, which leads to
+ * the program's file the same way. Otherwise the path is followed below /proc/PID/root. Device and
+ * inode are compared.
  */
 #include "capture/live_source.h"
 
@@ -107,6 +108,40 @@ static int open_regular(const char *path, struct stat *status)
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
+static bool is_mapped(const struct mapping *mapping, const struct stat *status)
+{
+    uint64_t device = (uint64_t)major(status->st_dev) << 32 | minor(status->st_dev);
+    return device == mapping->device && status->st_ino == mapping->inode;
+}
+
+/* Opens the program's file when the mapping shows it. Where the file system counts devices its own
+ * way (btrfs, overlayfs), the path has to do, and its build id is to be looked at. */
+static int open_program(const struct fw_process *process, const struct mapping *mapping,
+                        bool *proven)
+{
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)process->view);
+    int fd = open_regular(path, &status);
+    *proven = fd >= 0 && is_mapped(mapping, &status);
+    if (*proven || (fd >= 0 && process->executable && !strcmp(process->executable, mapping->path)))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static int open_below_root(const struct fw_process *process, const struct mapping *mapping,
+                           bool *proven)
+{
+    char path[SOURCE_PATH];
+    struct stat status;
+    int n = snprintf(path, sizeof path, "/proc/%d/root%s", (int)process->view, mapping->path);
+    int fd = n > 0 && (size_t)n < sizeof path ? open_regular(path, &status) : -1;
+    *proven = fd >= 0 && is_mapped(mapping, &status);
+    return fd;
+}
+
 static struct object *open_file(void *context, const struct mapping *mapping, bool *proven)
 {
     struct fw_process *process = context;
@@ -116,13 +151,10 @@ static struct object *open_file(void *context, const struct mapping *mapping, bo
     snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", (int)process->view,
              (unsigned long long)mapping->lo, (unsigned long long)mapping->hi);
     int fd = open_regular(path, &status);
-    if (fd < 0 && !mapping->deleted) {
-        int n = snprintf(path, sizeof path, "/proc/%d/root%s", (int)process->view, mapping->path);
-        if (n > 0 && (size_t)n < sizeof path)
-            fd = open_regular(path, &status);
-        uint64_t device = (uint64_t)major(status.st_dev) << 32 | minor(status.st_dev);
-        *proven = fd >= 0 && device == mapping->device && status.st_ino == mapping->inode;
-    }
+    if (fd < 0)
+        fd = open_program(process, mapping, proven);
+    if (fd < 0 && !mapping->deleted)
+        fd = open_below_root(process, mapping, proven);
     if (fd < 0)
         return NULL;
     struct object *object;

@@ -7,17 +7,26 @@
 
 enum { MAX_RELOADS = 16 };
 
-/* Memory of a thread that runs again: its copy, and what cannot change behind our back. */
+/* Memory of a thread that runs again: its copy, what cannot change behind our back, and code. */
 struct copied_memory {
     struct fw_process *process;
-    uint64_t missed; /* the last address that the copy does not hold */
+    struct memory_range code; /* around the pc, as it was when the thread stood there */
+    uint64_t missed;          /* the last address that the copy does not hold */
 };
 
+/* Just-in-time compilers keep code writable. Where the thread stands it was copied with the stack;
+ * further out it only proves calls, and what was overwritten meanwhile proves none. */
 static bool read_beyond(void *context, uint64_t address, void *to, size_t size)
 {
     struct copied_memory *copied = context;
+    uint64_t offset = address - copied->code.lo;
+    if (offset < copied->code.size && size <= copied->code.size - offset) {
+        memcpy(to, copied->code.bytes + offset, size);
+        return true;
+    }
     const struct mapping *mapping = maps_find(&copied->process->images.maps, address);
-    if (mapping && mapping->readable && !mapping->writable && size <= mapping->hi - address)
+    if (mapping && mapping->readable && (!mapping->writable || mapping->executable) &&
+        size <= mapping->hi - address)
         return copied->process->images.source.read(copied->process, address, to, size);
     copied->missed = address;
     return false;
@@ -53,7 +62,7 @@ bool job_walk_copy(struct job *job, size_t index, const struct snapshot *snapsho
                    struct snapshot_want *want, bool *more)
 {
     struct fw_process_thread *thread = &job->process->threads[index];
-    struct copied_memory copied = {.process = job->process};
+    struct copied_memory copied = {.process = job->process, .code = snapshot_code(snapshot)};
     struct memory memory = {
         .range = {snapshot->range[0], snapshot->range[1]}, .slow = read_beyond, .context = &copied};
     job->process->images.reloads = MAX_RELOADS;
@@ -142,6 +151,13 @@ static void breathe(struct job *job)
     job->breath = trace_clock();
 }
 
+void job_begin(struct job *job, struct snapshot *snapshot, pid_t tid)
+{
+    atomic_store_explicit(&job->seizing, tid, memory_order_relaxed);
+    snapshot_begin(snapshot, tid);
+    atomic_store_explicit(&job->seizing, 0, memory_order_relaxed);
+}
+
 /* Stops one thread, copies it and lets it go. */
 static void take_one(struct job *job, struct fw_process_thread *thread,
                      const struct snapshot_want *want, struct snapshot_arena *arena,
@@ -153,7 +169,7 @@ static void take_one(struct job *job, struct fw_process_thread *thread,
     uint64_t bound = asleep ? ASLEEP_WAIT_NS : (uint64_t)job->options->timeout_ms * 1000000u;
     arena->used = 0;
     breathe(job);
-    snapshot_begin(snapshot, tid);
+    job_begin(job, snapshot, tid);
     snapshot_wait(snapshot, snapshot->asked + bound);
     snapshot_copy(snapshot, maps, want, arena);
     snapshot_end(snapshot);

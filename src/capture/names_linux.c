@@ -38,18 +38,28 @@ static bool same_identity(const struct object *file, const struct object *loaded
     return true;
 }
 
+/* Opens a file when it is what was loaded, as far as that is known. */
+static fw_error open_same(const char *path, const struct object *loaded, struct object **file)
+{
+    fw_error error = object_open(path, file, NULL);
+    if (*file && loaded && !same_identity(*file, loaded)) {
+        object_close(*file);
+        *file = NULL;
+    }
+    return error;
+}
+
 /* Opens the image's file when it is what was loaded, else the image as it lies in memory; *object
- * is NULL when neither can be had. False when out of memory. */
+ * is NULL when neither can be had. A program that was deleted or built anew while it runs is still
+ * behind its link in /proc. False when out of memory. */
 static bool open_loaded(const struct named_image *image, struct object **object)
 {
     struct object *loaded = NULL, *file = NULL;
     fw_error error = object_open_image(read_self, NULL, image->header, image->path, &loaded, NULL);
     if (error != FW_ERR_MEMORY && image->path[0] != '[')
-        error = object_open(image->path, &file, NULL);
-    if (file && loaded && !same_identity(file, loaded)) {
-        object_close(file);
-        file = NULL;
-    }
+        error = open_same(image->path, loaded, &file);
+    if (error != FW_ERR_MEMORY && !file && loaded && image->path[0] != '[')
+        error = open_same("/proc/self/exe", loaded, &file);
     if (file) {
         object_close(loaded);
         loaded = NULL;

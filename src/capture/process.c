@@ -1,6 +1,7 @@
 /* The public face of processes and cores: what both have in common. */
 #include "capture/process_internal.h"
 
+#include "unwind/stack_id.h"
 #include "unwind/walk.h"
 
 #include <stdio.h>
@@ -14,6 +15,9 @@ enum {
     MAX_STACK = 64 * 1024 * 1024,
     DEFAULT_TIMEOUT_MS = 500,
     CACHE_BITS = 12, /* of the rule cache */
+    DEEP_FRAMES = 1 << 16,
+    LEAST_TAIL = 4,         /* frames of which one is kept for the outermost */
+    MAX_COMPARED = 1 << 20, /* bytes of a stack that is not whole */
 };
 
 struct fw_process_options process_options(const struct fw_process_options *given)
@@ -57,17 +61,64 @@ void process_unavailable(struct fw_process_thread *thread, fw_unavailable reason
         (struct fw_stack){.end = FW_END_UNAVAILABLE, .unavailable = (uint8_t)reason};
 }
 
+/* What lies behind the end of a stack that is not whole is unknown. So its id is that of another
+ * one only when all that a walk could read is the same: the thread, and every byte of its stack. */
+static void tell_apart(struct fw_stack *stack, fw_thread_id id, uint64_t sp,
+                       const struct memory *memory)
+{
+    stack->id = stack_id_step(stack_id_step(stack->id, (uint64_t)id), sp);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct memory_range *range = &memory->range[i];
+        uint64_t at = sp - range->lo < range->size ? sp - range->lo : 0, word;
+        uint64_t end = range->size - at < MAX_COMPARED ? range->size : at + MAX_COMPARED;
+        for (; at + sizeof word <= end; at += sizeof word) {
+            memcpy(&word, range->bytes + at, sizeof word);
+            stack->id = stack_id_step(stack->id, word);
+        }
+    }
+}
+
+/* Few frames are wanted, and the id is to be that of the whole stack. */
+static void cut_short(struct fw_stack *stack, uint32_t max_frames)
+{
+    if (stack->count + stack->omitted <= max_frames)
+        return;
+    stack->count = stack->head = max_frames;
+    stack->omitted = 0;
+    stack->end = FW_END_LIMIT;
+}
+
+/* Gives the stack frames of its own. A very deep one takes the scratch memory over, which is then
+ * mostly its frames. */
+static bool keep_frames(struct fw_process *process, struct fw_stack *stack)
+{
+    const size_t size = stack->count ? stack->count * sizeof *stack->frames : 1;
+    const bool deep = stack->count > DEEP_FRAMES;
+    struct fw_frame *frames = deep ? realloc(process->scratch, size) : malloc(size);
+    if (!frames)
+        return false;
+    if (deep) {
+        process->scratch = NULL;
+        process->scratch_size = 0;
+    } else if (stack->count) {
+        memcpy(frames, stack->frames, stack->count * sizeof *frames);
+    }
+    stack->frames = frames;
+    return true;
+}
+
 bool process_walk(struct fw_process *process, struct fw_process_thread *thread,
                   const struct arch *arch, const struct regs *regs, uint64_t pac_mask,
                   const struct memory *memory, uint32_t max_frames)
 {
-    if (process->scratch_size < max_frames) {
-        struct fw_frame *grown =
-            realloc(process->scratch, (size_t)max_frames * sizeof *process->scratch);
+    const bool few = max_frames < LEAST_TAIL;
+    const uint32_t room = few ? max_frames + 1 : max_frames;
+    if (process->scratch_size < room) {
+        struct fw_frame *grown = realloc(process->scratch, (size_t)room * sizeof *process->scratch);
         if (!grown)
             return false;
         process->scratch = grown;
-        process->scratch_size = max_frames;
+        process->scratch_size = room;
     }
     struct walk_space space = {
         .arch = arch,
@@ -79,14 +130,14 @@ bool process_walk(struct fw_process *process, struct fw_process_thread *thread,
     };
     struct walk_options options = {.exact_first = true};
     struct fw_stack stack = {
-        .frames = process->scratch, .capacity = max_frames, .tail = max_frames / 4};
+        .frames = process->scratch, .capacity = room, .tail = few ? 1 : max_frames / LEAST_TAIL};
     walk_stack(&space, memory, regs, &options, &stack);
-    struct fw_frame *frames = malloc(stack.count ? stack.count * sizeof *frames : 1);
-    if (!frames)
+    if (stack.end != FW_END_ROOT)
+        tell_apart(&stack, thread->thread.id, regs->r[arch->sp], memory);
+    if (few)
+        cut_short(&stack, max_frames);
+    if (!keep_frames(process, &stack))
         return false;
-    if (stack.count)
-        memcpy(frames, stack.frames, stack.count * sizeof *frames);
-    stack.frames = frames;
     stack.capacity = stack.count;
     free(thread->thread.stack.frames);
     thread->thread.stack = stack;

@@ -10,6 +10,7 @@ enum {
     RED_ZONE = 128,                 /* below sp, still the function's own (System V AMD64 3.2.2) */
     SECOND_BELOW = 4096,            /* saved registers lie below the first word that was missed */
     GUARD_LIMIT = 64 * 1024 * 1024, /* how far above a stray sp the stack is looked for */
+    CODE_BEFORE = 8,                /* of SNAPSHOT_CODE, before pc */
 };
 
 bool snapshot_arena_create(struct snapshot_arena *arena, size_t size, size_t touch)
@@ -119,6 +120,34 @@ static void copy_second(pid_t tid, const struct maps *maps, const struct snapsho
     copy_bytes(tid, from, size < want->stack_bytes ? size : want->stack_bytes, arena, range);
 }
 
+/* Code that is not a file's is a just-in-time compiler's, which may put another function there any
+ * time. Deleted is also what memfd_create made, for compilers that never write where they execute.
+ */
+static bool is_generated(const struct mapping *mapping)
+{
+    const char *path = mapping->path;
+    return mapping->writable || mapping->deleted || path[0] == '\0' || !strncmp(path, "[anon", 5);
+}
+
+static void copy_code(struct snapshot *snapshot, pid_t tid, const struct maps *maps)
+{
+    uint64_t pc = snapshot->regs.r[snapshot->arch->pc];
+    const struct mapping *mapping = maps_find(maps, pc);
+    if (!mapping || !mapping->readable || !is_generated(mapping))
+        return;
+    uint64_t lo = pc - mapping->lo > CODE_BEFORE ? pc - CODE_BEFORE : mapping->lo;
+    uint64_t size = mapping->hi - lo;
+    snapshot->code_lo = lo;
+    snapshot->code_size =
+        trace_read(tid, lo, snapshot->code, size < SNAPSHOT_CODE ? (size_t)size : SNAPSHOT_CODE);
+}
+
+struct memory_range snapshot_code(const struct snapshot *snapshot)
+{
+    return (struct memory_range){
+        .lo = snapshot->code_lo, .size = snapshot->code_size, .bytes = snapshot->code};
+}
+
 static void copy_memory(struct snapshot *snapshot, pid_t tid, const struct maps *maps,
                         const struct snapshot_want *want, struct snapshot_arena *arena)
 {
@@ -126,6 +155,7 @@ static void copy_memory(struct snapshot *snapshot, pid_t tid, const struct maps 
                arena, &snapshot->range[0]);
     if (want->second)
         copy_second(tid, maps, want, arena, &snapshot->range[1]);
+    copy_code(snapshot, tid, maps);
 }
 
 void snapshot_copy(struct snapshot *snapshot, const struct maps *maps,

@@ -30,6 +30,8 @@ struct snapshot_want {
     uint64_t second; /* an address in the second stack, 0 for none */
 };
 
+enum { SNAPSHOT_CODE = 264 }; /* bytes: what the walker looks at around the innermost pc */
+
 struct snapshot {
     struct trace trace;
     enum trace_status status;   /* TRACE_OK: the rest is filled in */
@@ -38,6 +40,9 @@ struct snapshot {
     struct regs regs;
     uint64_t pac_mask;
     struct memory_range range[2];
+    uint64_t code_lo; /* generated code around pc, which may change when the thread runs again */
+    size_t code_size; /* 0: pc is in a file's code */
+    uint8_t code[SNAPSHOT_CODE];
     uint64_t pause_ns; /* from asking it to stop to the release */
     uint64_t asked;    /* trace_clock() when it was asked to stop; 0 when it was not */
     bool stopped;
@@ -52,6 +57,9 @@ void snapshot_copy(struct snapshot *snapshot, const struct maps *maps,
                    const struct snapshot_want *want, struct snapshot_arena *arena);
 /* Releases it; nothing happens when it is not stopped. */
 void snapshot_end(struct snapshot *snapshot);
+
+/* The code that was copied, empty for none; valid as long as the snapshot. */
+struct memory_range snapshot_code(const struct snapshot *snapshot);
 
 /* A thread that cannot be stopped but sleeps in the kernel: stack pointer and pc as the kernel
  * tells, copied while it sleeps; refused unless it slept all the time. `arch` is the process's. */

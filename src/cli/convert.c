@@ -144,7 +144,9 @@ static int convert_slice(struct run *run, const char *path, const struct slice *
     free(bytes);
     debug_files_close(files);
     object_close(object);
-    return error == FW_OK ? differ : (int)cli_exit_for(error);
+    if (error != FW_OK)
+        return (int)cli_exit_for(error);
+    return differ == CLI_OK && !convert_is_complete(&report) ? CLI_INCOMPLETE : differ;
 }
 
 /* Symbols that are a map already, or another tool's. */

@@ -21,6 +21,7 @@ static const struct category {
     [DWARF_PROBLEM_NESTING] = {"nesting", "entries nested too deep"},
     [DWARF_PROBLEM_SPLIT] = {"split", "missing .dwo files"},
     [DWARF_PROBLEM_LINE] = {"line", "malformed line programs"},
+    [DWARF_PROBLEM_SUPPLEMENTARY] = {"supplementary", "missing supplementary files"},
 };
 
 static void tell_files(const struct convert_outcome *o)

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/frame_lines.h"
+#include "cli/generated.h"
 #include "cli/progress.h"
 #include "cli/samples.h"
 
@@ -284,7 +285,7 @@ static bool thread_is_gone(const struct dump_stack *stack)
 
 /* Lists which threads or stacks are not whole, a line for each reason. A thread that ended
  * meanwhile is not missing: it has no stack any more. */
-static void find_missing(struct job *job)
+static bool find_missing(struct job *job)
 {
     struct dump *dump = &job->dump;
     uint64_t unavailable[16] = {0}, ended[16] = {0}, cut = 0;
@@ -314,18 +315,34 @@ static void find_missing(struct job *job)
     if (cut > 0)
         dump_miss(dump, "%" PRIu64 " stack%s deeper than the limit; --full shows all frames", cut,
                   cut == 1 ? " is" : "s are");
+    if (dump->core != NULL && !dump_find_files(dump))
+        return give_up(job, CLI_FAILED, "out of memory");
     if (dump->missing_count > 0)
         set_code(job, CLI_INCOMPLETE);
+    return true;
 }
 
-/* Debug files are read when no thread is stopped any more. */
-static bool read_lines(struct job *job)
+/* Names that are not in the images, and lines: read when no thread is stopped any more. */
+static bool read_names(struct job *job)
 {
     const struct dump_options *options = job->options;
-    if (options->no_names || options->no_lines)
+    if (options->no_names)
+        return true;
+    if (job->dump.generated != NULL && !generated_read(job->dump.generated, &job->dump))
+        return give_up(job, CLI_FAILED, "out of memory");
+    if (options->no_lines)
         return true;
     job->dump.lines = frame_lines_read(&job->dump, options, &job->progress);
-    return job->dump.lines != NULL || give_up(job, CLI_FAILED, "out of memory");
+    if (job->dump.lines == NULL)
+        return give_up(job, CLI_FAILED, "out of memory");
+    for (size_t i = 0; i < frame_lines_source_count(job->dump.lines); i++) {
+        const char *missing = frame_lines_missing(job->dump.lines, i);
+        if (missing[0] == '\0')
+            continue;
+        dump_miss(&job->dump, "names or lines: %s", missing);
+        set_code(job, CLI_INCOMPLETE);
+    }
+    return true;
 }
 
 /* Output */
@@ -396,12 +413,14 @@ int dump_main(int argc, char **argv)
     struct job job = {.options = &options, .dump = {.depth_limit = options.depth}};
     progress_begin(&job.progress);
     if (open_target(&job) && (options.seconds > 0 ? sample(&job) : capture_once(&job))) {
-        find_missing(&job);
-        if (read_lines(&job))
+        if (options.pid > 0 && !options.no_names)
+            job.dump.generated = generated_open(job.dump.info.pid);
+        if (find_missing(&job) && read_names(&job))
             output(&job, to);
     }
     progress_end(&job.progress);
     frame_lines_free(job.dump.lines);
+    generated_free(job.dump.generated);
     samples_destroy(job.samples);
     free(job.threads);
     free(job.stacks);

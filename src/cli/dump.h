@@ -61,10 +61,12 @@ struct dump_thread {
 };
 
 struct frame_lines;
+struct generated;
 
 struct dump {
     struct fw_process *process;
-    struct frame_lines *lines; /* what debug files say of all frames; NULL: not wanted */
+    struct frame_lines *lines;   /* what debug files say of all frames; NULL: not wanted */
+    struct generated *generated; /* names of just-in-time code; NULL: nobody told */
     struct fw_process_info info;
     const char *core; /* path of the core file, NULL for a live process */
     struct timespec when;
@@ -80,7 +82,7 @@ struct dump {
     uint32_t depth_limit; /* --depth as given by the user, 0 = none: cutting there is no loss */
 
     /* What is not in this dump, one sentence each; empty = it is whole. */
-    char missing[8][256];
+    char missing[16][512];
     size_t missing_count;
 };
 
@@ -94,6 +96,10 @@ int dump_main(int argc, char **argv);
 void dump_miss(struct dump *dump, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* True when the user got all of this stack that was asked for. */
 bool dump_stack_is_whole(const struct dump *dump, const struct dump_stack *stack);
+
+/* dump_files.c: notes the files that names and unwind tables were missing of. False when out of
+ * memory. */
+bool dump_find_files(struct dump *dump);
 
 /* Writers. Each returns false when it ran out of memory; errors of `to` are the caller's to check.
  */

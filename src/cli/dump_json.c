@@ -2,7 +2,7 @@
  * JSON, as docs/dump-json.md specifies it: change the two together, and raise `version` when a
  * reader could notice.
  *
- * A thread is encoded when its turn comes, so that memory holds one thread and not the dump.
+ * Frames are written one by one, so that a stack of a million takes no memory but its own.
  * Addresses are strings: JSON numbers lose bits past 2^53.
  */
 #include "base/hex.h"
@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { VERSION = 1 };
@@ -116,21 +117,6 @@ static json_t *encode_frame(const struct fw_frame *frame, const struct frame_tex
     return NULL;
 }
 
-/* False when out of memory. */
-static bool add_frames(struct frame_names *names, const struct dump_stack *stack, json_t *frames)
-{
-    struct frame_list list = {0};
-    bool ok = true;
-    for (uint32_t i = 0; i < stack->count && ok; i++) {
-        list.count = 0;
-        ok = frame_describe(names, stack, i, &list) &&
-             json_array_append_new(frames,
-                                   encode_frame(&stack->frames[i], list.items, list.count)) == 0;
-    }
-    frame_list_free(&list);
-    return ok;
-}
-
 static const char *end_word(uint8_t end)
 {
     static const char *const words[] = {
@@ -147,9 +133,10 @@ static const char *end_word(uint8_t end)
     return end < sizeof(words) / sizeof(words[0]) ? words[end] : "none";
 }
 
-static json_t *encode_stack(struct frame_names *names, const struct dump_stack *stack)
+/* The members of a stack before its frames. */
+static json_t *encode_stack(const struct dump_stack *stack)
 {
-    json_t *object = json_object(), *frames = json_array();
+    json_t *object = json_object();
     char id[24];
     snprintf(id, sizeof(id), "%016" PRIx64, stack->id);
     bool ok = set(object, "id", json_string(id));
@@ -161,17 +148,16 @@ static json_t *encode_stack(struct frame_names *names, const struct dump_stack *
                   : json_null());
     ok &= set(object, "omitted", number(stack->omitted));
     ok &= set(object, "omitted_after", stack->omitted > 0 ? number(stack->head) : json_null());
-    ok = ok && add_frames(names, stack, frames);
-    ok &= set(object, "frames", frames);
     if (ok)
         return object;
     json_decref(object);
     return NULL;
 }
 
-static json_t *encode_thread(struct frame_names *names, const struct dump_thread *thread)
+/* The members of a thread before its stacks. */
+static json_t *encode_thread(const struct dump_thread *thread)
 {
-    json_t *object = json_object(), *stacks = json_array();
+    json_t *object = json_object();
     const char state[2] = {thread->state, '\0'}, *word = dump_state_word(thread->state);
     bool known = word[0] != '\0';
     bool ok = set(object, "id", json_integer(thread->id));
@@ -185,9 +171,6 @@ static json_t *encode_thread(struct frame_names *names, const struct dump_thread
     ok &= set(object, "pause_ns", number(thread->pause_ns));
     ok &= set(object, "samples", number(thread->samples));
     ok &= set(object, "running", number(thread->running));
-    for (size_t i = 0; i < thread->stack_count && ok; i++)
-        ok = json_array_append_new(stacks, encode_stack(names, &thread->stacks[i])) == 0;
-    ok &= set(object, "stacks", stacks);
     if (ok)
         return object;
     json_decref(object);
@@ -232,13 +215,34 @@ static json_t *encode_missing(const struct dump *dump)
     return list;
 }
 
+enum { FORM = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6) };
+
 /* Writes `value` and lets it go. */
 static bool put(json_t *value, FILE *to)
 {
-    bool ok = value != NULL &&
-              json_dumpf(value, to, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) == 0;
+    bool ok = value != NULL && json_dumpf(value, to, FORM) == 0;
     json_decref(value);
     return ok || ferror(to);
+}
+
+/* Text of `value`, which is let go; malloc'ed, NULL when out of memory. */
+static char *text_of(json_t *value)
+{
+    char *text = value != NULL ? json_dumps(value, FORM) : NULL;
+    json_decref(value);
+    return text;
+}
+
+/* Writes an object, which is let go, but not its end: one more member follows. */
+static bool put_open(json_t *object, const char *member, FILE *to)
+{
+    char *text = text_of(object);
+    if (text == NULL)
+        return false;
+    fwrite(text, 1, strlen(text) - 1, to);
+    fprintf(to, ",\"%s\":[", member);
+    free(text);
+    return true;
 }
 
 static bool put_member(const char *key, json_t *value, FILE *to)
@@ -249,9 +253,118 @@ static bool put_member(const char *key, json_t *value, FILE *to)
     return ok;
 }
 
+/* What a frame says depends on itself and on those at its sides (tail calls): equal ones, as of
+ * deep recursion, are encoded once. A place of the table is taken over by the last that wants it.
+ */
+struct frame_key {
+    uint64_t address[3]; /* inside of it, its own, its caller's; 0 where there is none */
+    uint8_t kind[3], flags[3], method;
+};
+
+struct frame_slot {
+    struct frame_key key;
+    char *text; /* NULL: free */
+    size_t size;
+};
+
+enum { SLOTS = 4096 };
+
+struct writer {
+    struct frame_names names;
+    struct frame_list list;
+    struct frame_slot *slots; /* SLOTS */
+    FILE *to;
+};
+
+static struct frame_key key_of(const struct dump_stack *stack, uint32_t at)
+{
+    struct frame_key key;
+    memset(&key, 0, sizeof(key)); /* the padding, too */
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t frame = at + i - 1, later = i == 0 ? at : frame;
+        bool gap = i != 1 && later == stack->head && stack->omitted > 0;
+        if ((at == 0 && i == 0) || frame >= stack->count || gap)
+            continue;
+        key.address[i] = stack->frames[frame].address;
+        key.kind[i] = (uint8_t)(stack->frames[frame].kind + 1);
+        key.flags[i] = stack->frames[frame].flags;
+    }
+    key.method = stack->frames[at].method;
+    return key;
+}
+
+static struct frame_slot *slot_of(struct writer *writer, const struct frame_key *key)
+{
+    uint64_t hash = key->method;
+    for (unsigned i = 0; i < 3; i++)
+        hash = (hash ^ key->address[i]) * 0x9e3779b97f4a7c15u;
+    return &writer->slots[(hash >> 32) % SLOTS];
+}
+
+/* False when out of memory. */
+static bool put_frame(struct writer *writer, const struct dump_stack *stack, uint32_t at)
+{
+    const struct frame_key key = key_of(stack, at);
+    struct frame_slot *slot = slot_of(writer, &key);
+    if (slot->text == NULL || memcmp(&slot->key, &key, sizeof(key)) != 0) {
+        struct frame_list *list = &writer->list;
+        list->count = 0;
+        if (!frame_describe(&writer->names, stack, at, list))
+            return false;
+        free(slot->text);
+        slot->text = text_of(encode_frame(&stack->frames[at], list->items, list->count));
+        if (slot->text == NULL)
+            return false;
+        slot->key = key;
+        slot->size = strlen(slot->text);
+    }
+    fwrite(slot->text, 1, slot->size, writer->to);
+    return true;
+}
+
+static bool put_stack(struct writer *writer, const struct dump_stack *stack)
+{
+    bool ok = put_open(encode_stack(stack), "frames", writer->to);
+    for (uint32_t i = 0; i < stack->count && ok && !ferror(writer->to); i++) {
+        if (i > 0)
+            fputc(',', writer->to);
+        ok = put_frame(writer, stack, i);
+    }
+    fputs("]}", writer->to);
+    return ok;
+}
+
+static bool put_thread(struct writer *writer, const struct dump_thread *thread)
+{
+    bool ok = put_open(encode_thread(thread), "stacks", writer->to);
+    for (size_t i = 0; i < thread->stack_count && ok; i++) {
+        if (i > 0)
+            fputc(',', writer->to);
+        ok = put_stack(writer, &thread->stacks[i]);
+    }
+    fputs("]}", writer->to);
+    return ok;
+}
+
+static bool put_threads(const struct dump *dump, const struct dump_options *options, FILE *to)
+{
+    struct writer writer = {.slots = calloc(SLOTS, sizeof(*writer.slots)), .to = to};
+    bool ok = writer.slots != NULL;
+    frame_names_init(&writer.names, dump, options);
+    for (size_t i = 0; i < dump->thread_count && ok; i++) {
+        fputs(i == 0 ? "\n" : ",\n", to);
+        ok = put_thread(&writer, &dump->threads[i]);
+    }
+    frame_names_free(&writer.names);
+    frame_list_free(&writer.list);
+    for (size_t i = 0; writer.slots != NULL && i < SLOTS; i++)
+        free(writer.slots[i].text);
+    free(writer.slots);
+    return ok;
+}
+
 bool dump_write_json(const struct dump *dump, const struct dump_options *options, FILE *to)
 {
-    struct frame_names names;
     struct tm utc;
     char when[32] = "";
     gmtime_r(&dump->when.tv_sec, &utc);
@@ -267,12 +380,7 @@ bool dump_write_json(const struct dump *dump, const struct dump_options *options
     ok &= put_member("complete", json_boolean(dump->missing_count == 0), to);
     ok &= put_member("missing", encode_missing(dump), to);
     fputs("\"threads\":[", to);
-    frame_names_init(&names, dump, options);
-    for (size_t i = 0; i < dump->thread_count && ok; i++) {
-        fputs(i == 0 ? "\n" : ",\n", to);
-        ok = put(encode_thread(&names, &dump->threads[i]), to);
-    }
-    frame_names_free(&names);
+    ok = ok && put_threads(dump, options, to);
     fputs("\n]}\n", to);
     return ok;
 }

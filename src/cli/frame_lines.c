@@ -289,6 +289,18 @@ const struct fw_resolved *frame_lines_at(const struct frame_lines *lines,
     return entry != 0 ? lines->entries[entry - 1].answer : NULL;
 }
 
+size_t frame_lines_source_count(const struct frame_lines *lines)
+{
+    return lines->asked_count;
+}
+
+const char *frame_lines_missing(const struct frame_lines *lines, size_t i)
+{
+    struct fw_source_info info = {.size = sizeof info};
+    bool known = fw_source_info(lines->asked[i].source, &info) == FW_OK && info.missing != NULL;
+    return known ? info.missing : "";
+}
+
 const char *frame_lines_story(const struct frame_lines *lines, const char *image)
 {
     return lines != NULL ? frame_sources_story(lines->sources, image) : NULL;

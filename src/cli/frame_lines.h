@@ -24,6 +24,11 @@ void frame_lines_free(struct frame_lines *lines);
 const struct fw_resolved *frame_lines_at(const struct frame_lines *lines,
                                          const struct dump_stack *stack, uint32_t at);
 
+/* What the debug information of the i-th file that was asked names and was not found; "": nothing.
+ */
+size_t frame_lines_source_count(const struct frame_lines *lines);
+const char *frame_lines_missing(const struct frame_lines *lines, size_t i);
+
 /* For people: what gives the lines of an image (fw_symbol.image), or why there are none; NULL when
  * that was never asked. */
 const char *frame_lines_story(const struct frame_lines *lines, const char *image);

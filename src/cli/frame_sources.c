@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PATH_SIZE = 4096 + 64, CANDIDATES = 3 };
+enum { PATH_SIZE = 4096 + 64, CANDIDATES = 4 };
 
 struct image_source {
     const char *image; /* fw_symbol.image */
@@ -83,6 +83,18 @@ void frame_sources_destroy(struct frame_sources *sources)
     free(sources);
 }
 
+/* A program that was deleted or built anew while it runs: its file is still behind a link. Returns
+ * how many paths that adds. */
+static size_t running_program(const struct frame_sources *sources, const char *path,
+                              char exe[PATH_SIZE])
+{
+    struct stat there, runs;
+    snprintf(exe, PATH_SIZE, "/proc/%" PRId32 "/exe", sources->options->pid);
+    if (sources->options->pid <= 0 || stat(exe, &runs) != 0)
+        return 0;
+    return stat(path, &there) != 0 || there.st_dev != runs.st_dev || there.st_ino != runs.st_ino;
+}
+
 /* Where the image's file may be, the best first. */
 static size_t candidates(const struct frame_sources *sources, const char *image,
                          char paths[CANDIDATES][PATH_SIZE])
@@ -97,6 +109,8 @@ static size_t candidates(const struct frame_sources *sources, const char *image,
                  sources->root[0] != '\0' ? sources->root : options->sysroot, image);
     if (sources->root[0] == '\0')
         snprintf(paths[count++], PATH_SIZE, "%s", image);
+    if (main != NULL && strcmp(image, main) == 0)
+        count += running_program(sources, paths[count - 1], paths[count]);
     return count;
 }
 
@@ -111,7 +125,8 @@ static bool is_mapped(int32_t pid, const char *image, const struct stat *status)
     while (maps != NULL && !mapped && getline(&line, &size, maps) > 0) {
         uintmax_t inode;
         int at = 0;
-        line[strcspn(line, "\n")] = '\0';
+        char *deleted = strstr(line, " (deleted)\n");
+        line[deleted != NULL ? (size_t)(deleted - line) : strcspn(line, "\n")] = '\0';
         if (sscanf(line, "%*s %*s %*s %*s %ju %n", &inode, &at) == 1 && at > 0)
             mapped = inode == status->st_ino && strcmp(line + at, image) == 0;
     }

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "cli/frame_lines.h"
+#include "cli/generated.h"
 #include "demangle/demangle.h"
 
 #include <stdlib.h>
@@ -179,6 +180,22 @@ static bool append_inlined(struct frame_names *names, const struct fw_resolved *
     return true;
 }
 
+/* Generated code: no image knows it. False when nobody does. */
+static bool name_generated(struct frame_names *names, const struct fw_frame *frame,
+                           struct frame_text *text)
+{
+    struct generated_name known;
+    if (names->options->no_names || !generated_find(names->dump->generated, frame, &known))
+        return false;
+    text->subject = FRAME_FUNCTION;
+    text->linkage = known.whole;
+    text->offset = frame->address - known.start;
+    text->file = names->options->no_lines ? NULL : known.file;
+    text->line = known.line;
+    text->name = shown_name(names, known.function, !names->options->no_demangle, false);
+    return true;
+}
+
 /* Names the function on the stack, from its symbol and from debug information. */
 static void name_real(struct frame_names *names, const struct fw_symbol_frame *known,
                       struct frame_text *text)
@@ -222,7 +239,8 @@ bool frame_describe(struct frame_names *names, const struct dump_stack *stack, u
         return append(list, &real);
     }
     const struct fw_resolved *answer = frame_lines_at(names->dump->lines, stack, at);
-    if (real.image.image != NULL)
+    const bool generated = real.image.name == NULL && name_generated(names, frame, &real);
+    if (!generated && real.image.image != NULL)
         name_real(names, real_frame(answer), &real);
     return append_tail_calls(names, stack, &real, list) &&
            append_inlined(names, answer, &real, list) && append(list, &real);

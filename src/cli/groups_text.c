@@ -206,18 +206,21 @@ void groups_print_calls(struct style *style, const struct groups_command *comman
 {
     const json_t *rows = json_object_get(calls, "rows");
     size_t count = json_array_size(rows), shown = count < command->limit ? count : command->limit;
-    size_t api_width = strlen("function"), version_width = strlen("since"), refused = 0;
+    size_t api_width = strlen("function"), version_width = strlen("since");
+    uint64_t total = number_of(calls, "callers"), refused = number_of(calls, "not_allowed");
     struct call_line line;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < shown; i++) {
         read_call(&line, command, json_array_get(rows, i));
         widen(&api_width, line.api_columns);
         widen(&version_width, line.version_columns);
-        refused += !line.allowed;
     }
     fputc('\n', style->to);
-    style_print(style, STYLE_STRONG, "%zu caller%s of watched functions", count, plural(count));
-    style_print(style, STYLE_DIM, ", %zu not on the allow list", refused);
+    style_print(style, STYLE_STRONG, "%" PRIu64 " caller%s of watched functions", total,
+                plural(total));
+    style_print(style, STYLE_DIM, ", %" PRIu64 " not on the allow list", refused);
     print_scope(style, command);
+    if (json_is_true(json_object_get(calls, "truncated")))
+        style_line(style, STYLE_WARNING, "  Not all callers are known or listed.");
     if (count)
         style_line(style, STYLE_DIM, "  %10s  %-*s  %-*s  %-7s  called by", "calls", (int)api_width,
                    "function", (int)version_width, "since", "allowed");
@@ -225,6 +228,6 @@ void groups_print_calls(struct style *style, const struct groups_command *comman
         read_call(&line, command, json_array_get(rows, i));
         print_call(style, &line, api_width, version_width);
     }
-    if (shown < count)
-        style_line(style, STYLE_DIM, "  and %zu more (--limit)", count - shown);
+    if (shown < total)
+        style_line(style, STYLE_DIM, "  and %" PRIu64 " more (--limit)", total - shown);
 }

@@ -366,7 +366,7 @@ static bool prepare(struct push *p)
     if (!error && c->project)
         error = aim(&p->settings, c->project, &why);
     p->job = (struct upload_job){.settings = &p->settings, .told = told, .told_context = p};
-    if (!error && !c->dry_run && (p->job.client = upload_curl_open(&p->settings, &why)) == NULL)
+    if (!error && !c->dry_run && (p->job.client = upload_client_open(&p->settings, &why)) == NULL)
         error = FW_ERR_UNSUPPORTED;
     if (!error)
         return true;
@@ -413,7 +413,7 @@ int push_main(int argc, char **argv)
     push_find_free(&p.debug.found);
     push_import_free(&p.import);
     upload_list_free(&p.files);
-    upload_curl_close(p.job.client);
+    upload_client_close(p.job.client);
     if (command.url)
         upload_settings_free(&p.settings);
     if (fflush(stdout) != 0) {

@@ -21,9 +21,10 @@ struct push_command { /* push_options.c: the command line */
     bool sources, system_sources; /* source files of debug files as well; the system's too */
     const char *source_maps[PUSH_SOURCE_MAPS]; /* OLD=NEW: where folders lie now */
     size_t source_map_count;
-    const char *check_calls; /* FROM..TO or VERSION; NULL: send something */
-    const char *project;     /* NULL: the key's, or "default" */
-    int first_path;          /* in argv */
+    const char *check_calls;  /* FROM..TO or VERSION; NULL: send something */
+    const char *compare_with; /* FROM; NULL: the release before */
+    const char *project;      /* NULL: the key's, or "default" */
+    int first_path;           /* in argv */
 };
 /* False when the command line is wrong, which was said. */
 bool push_parse(int argc, char **argv, struct push_command *command);

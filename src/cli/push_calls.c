@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FROM..TO, or TO alone: the collector knows which version came before. */
+/* FROM..TO, TO with --compare-with FROM, or TO alone: the collector knows the release before. */
 static void make_path(struct report_bytes *out, const struct push_command *command)
 {
     const char *to = command->check_calls, *dots = strstr(to, "..");
@@ -27,6 +27,10 @@ static void make_path(struct report_bytes *out, const struct push_command *comma
         push_http_escape(out, to, (size_t)(dots - to));
     } else {
         push_http_escape(out, to, strlen(to));
+    }
+    if (command->compare_with) {
+        out_text(out, "&from=");
+        push_http_escape(out, command->compare_with, strlen(command->compare_with));
     }
 }
 
@@ -63,19 +67,32 @@ static void out_row(struct report_bytes *out, const json_t *row)
 static void out_diff(struct report_bytes *out, const json_t *diff)
 {
     const json_t *rows = json_object_get(diff, "new");
-    size_t count = json_array_size(rows);
-    size_t bad = json_array_size(json_object_get(diff, "not_allowed"));
+    const json_t *totals = json_object_get(diff, "totals");
+    size_t listed = json_array_size(rows);
+    size_t count = (size_t)json_integer_value(json_object_get(totals, "new"));
+    size_t bad = (size_t)json_integer_value(json_object_get(totals, "not_allowed"));
+    bool truncated = json_is_true(json_object_get(diff, "truncated"));
     out_clean(out, text_of(diff, "to"), SIZE_MAX);
-    if (!count)
+    if (truncated && !count)
+        out_text(out, ": not all of its calls are known, nothing new among those that are");
+    else if (!count)
         out_text(out, " calls nothing new");
     else
         out_format(out, " has %zu new caller%s of watched functions, %zu of them not allowed",
                    count, count == 1 ? "" : "s", bad);
     out_text(out, " (compared with ");
     out_clean(out, text_of(diff, "from"), SIZE_MAX);
+    out_text(out, json_is_true(json_object_get(diff, "from_named")) ? ", as named"
+                  : json_is_true(json_object_get(diff, "from_prerelease"))
+                      ? ", a pre-release: no release came before"
+                      : ", the last release before it");
     out_text(out, count ? "):\n" : ")\n");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < listed; i++)
         out_row(out, json_array_get(rows, i));
+    if (listed < count)
+        out_format(out, "  and %zu more\n", count - listed);
+    if (truncated && count)
+        out_text(out, "  not all of its calls are known\n");
 }
 
 static bool print_diff(const struct push_command *command, const json_t *diff)
@@ -109,8 +126,8 @@ static int judge(const struct push_command *command, const struct push_answer *a
     if (!print_diff(command, answer->json))
         return CLI_FAILED;
     if (json_is_true(json_object_get(answer->json, "truncated"))) {
-        cli_error("there are more callers than the collector lists: not all were checked");
-        return CLI_INCOMPLETE;
+        cli_error("the collector does not know or list all callers: the check fails");
+        return json_array_size(bad) ? CLI_NOT_ALLOWED : CLI_INCOMPLETE;
     }
     return json_array_size(bad) ? CLI_NOT_ALLOWED : CLI_OK;
 }

@@ -41,7 +41,7 @@ struct asked { /* slices of one request */
 static bool ask(struct push_debug *d, struct push_http *http, struct asked *a, bool *lacks,
                 struct push_answer *answer)
 {
-    json_t *body = json_pack("{s:o}", "ids", a->ids);
+    json_t *body = json_pack("{s:o, s:s*}", "ids", a->ids, "project", d->command->project);
     char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
     static const char *const headers[] = {"Content-Type: application/json", NULL};
     const struct push_request request = {.method = "POST",
@@ -50,7 +50,6 @@ static bool ask(struct push_debug *d, struct push_http *http, struct asked *a, b
                                          .body = {(const uint8_t *)text, text ? strlen(text) : 0}};
     size_t i;
     const json_t *number;
-    (void)d;
     push_http_send(http, &request, answer);
     json_array_foreach(json_object_get(answer->json, "missing"), i, number)
     {

@@ -19,6 +19,7 @@ enum {
     OPTION_WAIT_LIMIT,
     OPTION_JSON,
     OPTION_CHECK_CALLS,
+    OPTION_COMPARE_WITH,
     OPTION_PROJECT,
     OPTION_SOURCES,
     OPTION_SOURCE_MAP,
@@ -38,6 +39,7 @@ static const struct option long_options[] = {
     {"wait-limit", required_argument, NULL, OPTION_WAIT_LIMIT},
     {"json", no_argument, NULL, OPTION_JSON},
     {"check-calls", required_argument, NULL, OPTION_CHECK_CALLS},
+    {"compare-with", required_argument, NULL, OPTION_COMPARE_WITH},
     {"project", required_argument, NULL, OPTION_PROJECT},
     {"sources", no_argument, NULL, OPTION_SOURCES},
     {"source-map", required_argument, NULL, OPTION_SOURCE_MAP},
@@ -79,7 +81,8 @@ void push_usage(FILE *to)
         "      --json           print the result as JSON, and no text but errors\n"
         "      --check-calls VERSION  (or FROM..TO) send nothing: list watched functions that "
         "this\n"
-        "                       version calls from places the one before it did not\n"
+        "                       version calls from places the last release before it did not\n"
+        "      --compare-with FROM  with --check-calls: this version instead of that release\n"
         "      --project NAME   for a token of several projects: which (default: default)\n"
         "  -n, --dry-run        list what would be sent\n"
         "  -v, --verbose        say what became of each report and file\n"
@@ -143,6 +146,7 @@ bool push_parse(int argc, char **argv, struct push_command *command)
             break;
         case OPTION_JSON: command->json = command->quiet = true; break;
         case OPTION_CHECK_CALLS: command->check_calls = optarg; break;
+        case OPTION_COMPARE_WITH: command->compare_with = optarg; break;
         case OPTION_PROJECT: command->project = optarg; break;
         case OPTION_SOURCES: command->sources = true; break;
         case OPTION_SYSTEM_SOURCES: command->system_sources = true; break;
@@ -160,6 +164,10 @@ bool push_parse(int argc, char **argv, struct push_command *command)
     command->first_path = optind;
     if (command->check_calls && optind < argc) {
         cli_error("--check-calls sends nothing: what is '%s'?", argv[optind]);
+        return false;
+    }
+    if (command->compare_with && (!command->check_calls || strstr(command->check_calls, ".."))) {
+        cli_error("--compare-with says more about --check-calls VERSION");
         return false;
     }
     if ((command->source_map_count || command->system_sources) && !command->sources) {

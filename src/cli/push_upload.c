@@ -19,6 +19,7 @@ enum {
     TRIES = 6,             /* in a row without a byte more */
     WAIT_MOST = 60,        /* seconds: what a collector may ask for */
     ID_DIGITS = 32,
+    PROJECT_MOST = 64, /* letters of a name; a longer one the question before has refused */
 };
 
 struct sending {
@@ -74,14 +75,17 @@ static bool take_state(struct sending *s, const json_t *said)
 
 static bool is_created(struct sending *s, struct push_answer *answer)
 {
-    char name[128], name64[180], sha64[100], length[64], metadata[320];
+    char name[128], name64[180], sha64[100], length[64], project64[100] = "", metadata[512];
+    const char *project = s->debug->command->project;
     const char *slash = strrchr(s->file->path, '/');
     snprintf(name, sizeof name, "%s", slash ? slash + 1 : s->file->path);
     base64(name, name64);
     base64(s->pack.sha256, sha64);
+    if (project && strlen(project) <= PROJECT_MOST)
+        base64(project, project64);
     snprintf(length, sizeof length, "Upload-Length: %zu", s->pack.bytes.size);
-    snprintf(metadata, sizeof metadata, "Upload-Metadata: filename %s%s%s", name64,
-             sha64[0] ? ",sha256 " : "", sha64);
+    snprintf(metadata, sizeof metadata, "Upload-Metadata: filename %s%s%s%s%s", name64,
+             sha64[0] ? ",sha256 " : "", sha64, project64[0] ? ",project " : "", project64);
     const char *const headers[] = {"Tus-Resumable: 1.0.0", length, metadata, NULL};
     const struct push_request request = {.method = "POST",
                                          .path = "/api/v1/uploads",

@@ -2,10 +2,11 @@
  * `framewalk run`: watches a program that needs no change, and says at its end where it hung and
  * who called what.
  *
- * The program's output and exit status are its own; the summary goes to standard error, or to a
- * file. Reports go to a temporary folder that is removed afterwards, unless they are wanted. A root
- * user's program may become another user and still has to write there: then the folders are open to
- * all, in one whose name nobody can guess and whose contents nobody can list.
+ * The program's output and end are its own: its exit status, or the signal that ended it. The
+ * summary goes to standard error, or to a file. Reports go to a temporary folder that is removed
+ * afterwards, unless they are wanted. A root user's program may become another user and still has
+ * to write there: then the folders are open to all, in one whose name nobody can guess and whose
+ * contents nobody can list.
  */
 #include "cli/run.h"
 
@@ -228,12 +229,11 @@ static void afterwards(const struct run_options *o, const struct run_program *pr
     run_result_free(&result);
 }
 
-static int run(const struct run_options *o)
+static int run(const struct run_options *o, struct run_end *end)
 {
     struct run_program program;
     struct run_folders folders = {0};
     struct run_before before = {0};
-    struct run_end end;
     int code = o->output ? check_output(o) : CLI_OK;
     if (code == CLI_OK && o->to)
         code = check_target(o);
@@ -244,10 +244,10 @@ static int run(const struct run_options *o)
     code = CLI_FAILED;
     if (make_folders(o, &folders)) {
         run_before(folders.reports, &before);
-        if (run_launch(o, &program, &folders, &end, &code)) {
+        if (run_launch(o, &program, &folders, end, &code)) {
             signal(SIGPIPE, SIG_IGN); /* the folders are removed, whoever reads the summary */
-            afterwards(o, &program, &folders, &before, &end);
-            code = run_exit_code(&end);
+            afterwards(o, &program, &folders, &before, end);
+            code = run_exit_code(end);
         }
         run_before_free(&before);
     }
@@ -258,14 +258,16 @@ static int run(const struct run_options *o)
 int run_main(int argc, char **argv)
 {
     struct run_options options;
+    struct run_end end = {0};
     int code = CLI_USAGE;
     if (run_options_parse(argc, argv, &options)) {
         code = CLI_OK;
         if (options.help)
             run_usage(stdout);
         else
-            code = run(&options);
+            code = run(&options, &end);
     }
     run_options_free(&options);
+    run_end_alike(&end);
     return code;
 }

@@ -32,13 +32,14 @@ struct run_options {
     const char *calls[FW_CALLS_NAMES]; /* function names; groups are resolved */
     enum run_reason reasons[FW_CALLS_NAMES];
     size_t call_count;
-    char *call_text;      /* what they point into */
-    bool app_callers;     /* --app-only */
-    const char *out;      /* --out; NULL: a temporary folder */
-    const char *to;       /* --to URL */
-    const char *key_file; /* --key-file */
-    const char *output;   /* --output: the summary; NULL: standard error */
-    const char **folders; /* --debug, NULL-terminated */
+    char *call_text;                     /* what they point into */
+    bool app_callers;                    /* --app-only */
+    const char *out;                     /* --out; NULL: a temporary folder */
+    const char *app_version, *app_build; /* of the program, for its reports; NULL: not known */
+    const char *to;                      /* --to URL */
+    const char *key_file;                /* --key-file */
+    const char *output;                  /* --output: the summary; NULL: standard error */
+    const char **folders;                /* --debug, NULL-terminated */
     size_t folder_count;
     bool keep, follow, any_wait, from_start, keep_starved, no_script_names, no_debuginfod;
     bool json, quiet, verbose, help;
@@ -84,6 +85,9 @@ bool run_launch(const struct run_options *options, const struct run_program *pro
                 const struct run_folders *folders, struct run_end *end, int *code);
 /* The program's exit status as shells show it. */
 int run_exit_code(const struct run_end *end);
+/* Ends this process by the signal that ended the program, without a core. Returns where no signal
+ * did, or where it cannot (a process 1 is not ended by most). */
+void run_end_alike(const struct run_end *end);
 
 /* ---- run_collect.c ---- */
 
@@ -178,6 +182,8 @@ struct run_hangs {
     uint64_t total_ns;
     struct arena arena;
 };
+/* Of a script the innermost frame that is the program's own; where there is none, the innermost. */
+uint32_t run_script_guilty(const struct report *report, const struct report_script *script);
 bool run_hangs_rank(const struct run_result *result, struct run_hangs *hangs);
 void run_hangs_free(struct run_hangs *hangs);
 

@@ -8,7 +8,7 @@
 #include "cli/run.h"
 
 #include "base/array.h"
-#include "framewalk/reports.h"
+#include "watch/session.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { REPORT_MOST = 64 << 20 };
@@ -200,8 +201,30 @@ static bool read_reports(const char *folder, const struct run_before *before,
     return read;
 }
 
-/* Completes the reports of processes that were killed: opening the folder does it. */
-static void recover(const struct run_folders *folders)
+struct known_end {
+    const struct run_end *end;
+    const struct run_result *result;
+};
+
+/* Not killed: it became another program, which has a status file of its own where the agent is in
+ * it, or it ended by a status. */
+static bool ended_by_itself(void *context, uint32_t pid, uint64_t started_ms, uint64_t *until_ms)
+{
+    const struct known_end *known = context;
+    for (size_t i = 0; i < known->result->process_count; i++) {
+        const struct status *process = &known->result->processes[i];
+        if (process->pid == pid && process->started_ms > started_ms)
+            return true;
+    }
+    if ((pid_t)pid != known->end->pid || started_ms < known->end->started_ms ||
+        !WIFEXITED(known->end->status))
+        return false;
+    *until_ms = known->end->ended_ms;
+    return true;
+}
+
+/* Completes the reports of processes that left them open: opening the folder does it. */
+static void recover(const struct run_folders *folders, struct known_end known)
 {
     struct fw_reports_options options = {.size = sizeof options,
                                          .folder = folders->reports,
@@ -209,7 +232,7 @@ static void recover(const struct run_folders *folders)
                                          .max_bytes = UINT64_MAX};
     struct fw_reports *reports;
     struct fw_failure why = {0};
-    if (fw_reports_open(&options, &reports, &why) == FW_OK)
+    if (spool_open_knowing(&options, ended_by_itself, &known, &reports, &why) == FW_OK)
         fw_reports_close(reports);
     else
         cli_error("%s", why.message);
@@ -220,8 +243,10 @@ bool run_collect(const struct run_folders *folders, const struct run_before *bef
 {
     result->ended_pid = end->pid;
     result->ended_ms = end->ended_ms;
-    recover(folders);
-    return read_statuses(folders->status, result) && read_reports(folders->reports, before, result);
+    if (!read_statuses(folders->status, result))
+        return false;
+    recover(folders, (struct known_end){end, result});
+    return read_reports(folders->reports, before, result);
 }
 
 void run_result_free(struct run_result *result)

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "report/fwr.h"
+#include "report/own_image.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,11 +120,20 @@ static uint64_t key_of(const struct run_hang *hang, const struct report *r)
     return hash;
 }
 
-/* A script's innermost frame is where a person looks first. */
+uint32_t run_script_guilty(const struct report *r, const struct report_script *script)
+{
+    for (uint32_t i = 0; i < script->frame_count; i++)
+        if (own_script(r->script_frames[script->first_frame + i].file))
+            return i;
+    return 0;
+}
+
+/* A script's frame is where a person looks first. */
 static struct run_frame blame(const struct run_hang *hang, const struct report *r)
 {
     if (hang->script && hang->script->frame_count) {
-        const struct report_script_frame *frame = &r->script_frames[hang->script->first_frame];
+        const struct report_script_frame *frame =
+            &r->script_frames[hang->script->first_frame + run_script_guilty(r, hang->script)];
         return (struct run_frame){
             .function = frame->function, .file = frame->file, .line = frame->line, .script = true};
     }

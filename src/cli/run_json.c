@@ -138,12 +138,12 @@ static json_t *processes(const struct run_result *from)
         const struct status *p = &from->processes[i];
         json_array_append_new(
             list,
-            json_pack("{so, so, so, sb, so, so, so, so, so, so, so, so}", "pid", number(p->pid),
+            json_pack("{so, so, so, sb, so, so, so, so, so, so, so, so, so}", "pid", number(p->pid),
                       "parent", number(p->parent), "program", text(p->program), "loop",
                       (int)p->settled, "waits", number(p->idle_waits), "turns", number(p->turns),
                       "waits_inside", number(p->inside_waits), "hangs", number(p->hangs.hangs),
                       "severe", number(p->hangs.severe), "hang_ms", milliseconds(p->hangs.hang_ns),
-                      "vetoed", vetoed(p), "failure",
+                      "vetoed", vetoed(p), "unwritten", number(p->hangs.unwritten), "failure",
                       p->failure[0] ? text(p->failure) : json_null()));
     }
     return list;

@@ -60,6 +60,10 @@ static char *settings_text(const struct run_options *o, const struct run_program
         return NULL;
     fprintf(to, "agent=%s\nout=%s\nstatus=%s\nhang=%u\nsevere=%u\n", program->agent,
             folders->reports, folders->status, o->hang_ms, o->severe_ms);
+    if (o->app_version)
+        fprintf(to, "version=%s\n", o->app_version);
+    if (o->app_build)
+        fprintf(to, "build=%s\n", o->app_build);
     fprintf(to, "%s%s%s%s", o->any_wait ? "any=1\n" : "", o->from_start ? "start=1\n" : "",
             o->follow ? "follow=1\n" : "", o->keep_starved ? "starved=1\n" : "");
     fprintf(to, "%s%s", o->no_script_names ? "noscripts=1\n" : "", o->app_callers ? "app=1\n" : "");
@@ -82,6 +86,8 @@ static bool set_environment(const struct run_options *o, const struct run_progra
                set_front("LD_PRELOAD", program->agent, ":");
     if (set && program->is_node && !o->no_script_names)
         set = set_front("NODE_OPTIONS", node_options, "");
+    if (set)
+        set = set_front("ASAN_OPTIONS", AGENT_ASAN_OPTION, ":");
     free(text);
     return set;
 }
@@ -223,4 +229,22 @@ bool run_launch(const struct run_options *o, const struct run_program *program,
 int run_exit_code(const struct run_end *end)
 {
     return WIFSIGNALED(end->status) ? 128 + WTERMSIG(end->status) : WEXITSTATUS(end->status);
+}
+
+/* A core of this process would be taken for the program's, and be written over it: none is wanted,
+ * from a handler that the kernel starts neither (core(5): such are not bound by RLIMIT_CORE). */
+void run_end_alike(const struct run_end *end)
+{
+    if (!WIFSIGNALED(end->status))
+        return;
+    const int number = WTERMSIG(end->status);
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigset_t only;
+    fflush(NULL);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    sigaction(number, &by_default, NULL); /* fails for SIGKILL, which needs none */
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    kill(getpid(), number);
 }

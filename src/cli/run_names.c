@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "framewalk/stack.h"
+#include "report/own_image.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,8 +157,8 @@ static bool ask(struct naming *n, const struct report *r, struct fw_stack_addres
     return *questions != NULL;
 }
 
-/* Frames of the program that runs scripts are no more to blame than the system's; nor are those of
- * Node's own scripts. */
+/* Frames of the program that runs scripts are no more to blame than the system's; nor are scripts
+ * that it brings, or that are installed packages. */
 static void tell_runtime(const struct report *r, struct run_frame *frames, size_t count)
 {
     const char *program = r->info.path ? symbolicate_last_part(r->info.path) : "";
@@ -166,8 +167,8 @@ static void tell_runtime(const struct report *r, struct run_frame *frames, size_
         scripts |= frames[i].script;
     for (size_t i = 0; scripts && i < count; i++) {
         struct run_frame *frame = &frames[i];
-        bool internal = frame->script && frame->file && strncmp(frame->file, "node:", 5) == 0;
-        frame->system |= internal || (frame->image && strcmp(frame->image, program) == 0);
+        bool foreign = frame->script && !own_script(frame->file);
+        frame->system |= foreign || (frame->image && strcmp(frame->image, program) == 0);
     }
 }
 
@@ -232,8 +233,10 @@ bool run_names(const struct run_options *options, struct fw_symbolicator *symbol
     bool named = true;
     for (size_t i = 0; named && i < result->count; i++)
         named = name_report(&n, &result->reports[i]);
-    for (size_t i = 0; i < n.known_count; i++)
+    for (size_t i = 0; i < n.known_count; i++) {
+        symbolicate_tell_incomplete(n.known[i].source);
         fw_source_close(n.known[i].source);
+    }
     free(n.known);
     return named;
 }

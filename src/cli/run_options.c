@@ -13,6 +13,8 @@ enum {
     OPTION_SEVERE,
     OPTION_CALLS,
     OPTION_APP_ONLY,
+    OPTION_APP_VERSION,
+    OPTION_APP_BUILD,
     OPTION_OUT,
     OPTION_TO,
     OPTION_KEY_FILE,
@@ -33,6 +35,8 @@ static const struct option long_options[] = {
     {"severe", required_argument, NULL, OPTION_SEVERE},
     {"calls", required_argument, NULL, OPTION_CALLS},
     {"app-only", no_argument, NULL, OPTION_APP_ONLY},
+    {"app-version", required_argument, NULL, OPTION_APP_VERSION},
+    {"app-build", required_argument, NULL, OPTION_APP_BUILD},
     {"out", required_argument, NULL, OPTION_OUT},
     {"to", required_argument, NULL, OPTION_TO},
     {"key-file", required_argument, NULL, OPTION_KEY_FILE},
@@ -77,6 +81,8 @@ void run_usage(FILE *to)
         "                         name JavaScript functions into NODE_OPTIONS for Node\n"
         "\n"
         "What to do with it\n"
+        "      --app-version V    the reports are of this version of the program\n"
+        "      --app-build B      and of this build\n"
         "      --out DIR          keep the reports in DIR\n"
         "      --keep             keep them in the temporary folder\n"
         "      --to URL           send them to a collector\n"
@@ -227,6 +233,18 @@ static bool parse_ms(const char *option, unsigned least, unsigned *to)
     return true;
 }
 
+/* It goes to the program in a line of its own, and reports keep 127 bytes. */
+static bool is_version(const char *option, const char *text)
+{
+    size_t size = strlen(text);
+    bool good = size > 0 && size < 128;
+    for (size_t i = 0; i < size && good; i++)
+        good = (unsigned char)text[i] >= ' ' && text[i] != 0x7f;
+    if (!good)
+        cli_error("%s wants a text of 1 to 127 bytes on one line", option);
+    return good;
+}
+
 static bool parse_idle(struct run_options *o)
 {
     o->any_wait = strcmp(optarg, "any") == 0;
@@ -272,6 +290,8 @@ static bool parse_option(int option, char **argv, struct run_options *o)
     case OPTION_SEVERE: return parse_ms("--severe", 50, &o->severe_ms);
     case OPTION_CALLS: return parse_calls(o);
     case OPTION_APP_ONLY: return o->app_callers = true;
+    case OPTION_APP_VERSION: return is_version("--app-version", o->app_version = optarg);
+    case OPTION_APP_BUILD: return is_version("--app-build", o->app_build = optarg);
     case OPTION_OUT: o->out = optarg; return true;
     case OPTION_TO: o->to = optarg; return true;
     case OPTION_KEY_FILE: o->key_file = optarg; return true;

@@ -1,16 +1,15 @@
 /*
  * Names for code that lies in no image: what just-in-time compilers write into /tmp/perf-PID.map
- * (report/perf_map.h). Of lines that cover the same address the last one holds, for compilers use
- * memory again.
+ * (perf_names.h).
  *
  * The names that a report needs go into its file, as records before its end, since the map is gone
- * when the report is read elsewhere. A map is anybody's text: it is read line by line and nothing
- * in it is believed but that a name is a name.
+ * when the report is read elsewhere.
  */
 #include "cli/cli.h"
 #include "cli/run.h"
 
 #include "base/array.h"
+#include "cli/perf_names.h"
 #include "report/fwr_write.h"
 #include "report/perf_map.h"
 
@@ -22,109 +21,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_MOST = 1000 };
-
-struct wanted {
-    uint64_t address; /* of a byte of the instruction */
-    uint64_t start, size;
-    char *name; /* NULL: not found */
-};
-
-struct wants {
-    struct wanted *items;
-    size_t count, capacity;
-};
-
-static int by_address(const void *a, const void *b)
-{
-    uint64_t left = ((const struct wanted *)a)->address,
-             right = ((const struct wanted *)b)->address;
-    return left < right ? -1 : left > right;
-}
-
-static bool list_wanted(const struct report *r, struct wants *wants)
+static bool list_wanted(const struct report *r, struct perf_wants *wants)
 {
     for (size_t i = 0; i < r->frame_count; i++) {
         const struct report_frame *frame = &r->frames[i];
         if (frame->image != REPORT_NONE || !frame->has_address || frame->name_count)
             continue;
-        if (!array_room(&wants->items, &wants->capacity, wants->count, sizeof *wants->items))
+        if (!perf_wants_add(wants, frame->address - (frame->kind == REPORT_RETURN)))
             return false;
-        uint64_t address = frame->address - (frame->kind == REPORT_RETURN);
-        wants->items[wants->count++] = (struct wanted){.address = address};
     }
-    if (wants->count == 0)
-        return false;
-    qsort(wants->items, wants->count, sizeof *wants->items, by_address);
-    size_t kept = 1;
-    for (size_t i = 1; i < wants->count; i++)
-        if (wants->items[i].address != wants->items[kept - 1].address)
-            wants->items[kept++] = wants->items[i];
-    wants->count = kept;
-    return true;
-}
-
-static void wants_free(struct wants *wants)
-{
-    for (size_t i = 0; i < wants->count; i++)
-        free(wants->items[i].name);
-    free(wants->items);
+    perf_wants_sort(wants);
+    return wants->count > 0;
 }
 
 /* ---- the map ---- */
-
-static void take_line(struct wants *wants, char *text)
-{
-    struct perf_line line;
-    if (!perf_map_line(text, &line))
-        return;
-    size_t low = 0, high = wants->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (wants->items[middle].address < line.start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < wants->count && wants->items[low].address - line.start < line.size; low++) {
-        struct wanted *wanted = &wants->items[low];
-        free(wanted->name);
-        wanted->name = strndup(line.name, NAME_MOST);
-        wanted->start = line.start;
-        wanted->size = line.size;
-    }
-}
 
 static void map_path(pid_t pid, char path[64])
 {
     snprintf(path, 64, "/tmp/perf-%d.map", (int)pid);
 }
 
-static FILE *open_map(pid_t pid)
+static bool read_map(pid_t pid, struct perf_wants *wants)
 {
     char path[64];
     struct stat status;
     map_path(pid, path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    FILE *map =
-        fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? fdopen(fd, "r") : NULL;
-    if (!map && fd >= 0)
+    bool read = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                perf_wants_read(wants, fd, UINT64_MAX);
+    if (fd >= 0)
         close(fd);
-    return map;
-}
-
-static bool read_map(pid_t pid, struct wants *wants)
-{
-    FILE *map = open_map(pid);
-    char *line = NULL;
-    size_t capacity = 0;
-    if (!map)
-        return false;
-    while (getline(&line, &capacity, map) > 0)
-        take_line(wants, line);
-    free(line);
-    fclose(map);
-    return true;
+    return read;
 }
 
 /* ---- into the report ---- */
@@ -164,7 +91,7 @@ static size_t find_record(const uint8_t *data, size_t size, size_t at, uint8_t t
 }
 
 /* A report of its own that holds the names: its FWR_SYMBOLS records are what is wanted. */
-static bool write_symbols(const struct wants *wants, struct bytes *out)
+static bool write_symbols(const struct perf_wants *wants, struct bytes *out)
 {
     struct fwr_about about = {.kind = FWR_KIND_SNAPSHOT, .id = {1}};
     void *memory = aligned_alloc(16, (fwr_writer_size() + 15) & ~(size_t)15);
@@ -172,7 +99,7 @@ static bool write_symbols(const struct wants *wants, struct bytes *out)
         return false;
     struct fwr_writer *w = fwr_create(memory, append, out, NULL, NULL, &about);
     for (size_t i = 0; i < wants->count; i++) {
-        const struct wanted *wanted = &wants->items[i];
+        const struct perf_wanted *wanted = &wants->items[i];
         if (!wanted->name || (i > 0 && wants->items[i - 1].name && wanted->size &&
                               wants->items[i - 1].start == wanted->start))
             continue; /* the same code as the one before */
@@ -240,7 +167,7 @@ static void take_new(struct run_report *report, struct bytes *bytes)
 
 static void name_code(struct run_report *report)
 {
-    struct wants wants = {0};
+    struct perf_wants wants = {0};
     struct bytes symbols = {0}, whole = {0};
     if (list_wanted(report->report, &wants) && read_map(report->pid, &wants) &&
         write_symbols(&wants, &symbols) && insert(report, &symbols, &whole)) {
@@ -248,7 +175,7 @@ static void name_code(struct run_report *report)
             cli_error("%s: names of compiled code are not kept: %s", report->path, strerror(errno));
         take_new(report, &whole);
     }
-    wants_free(&wants);
+    perf_wants_free(&wants);
     free(symbols.data);
     free(whole.data);
 }

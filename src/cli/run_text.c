@@ -146,16 +146,17 @@ static void print_stack(struct text *t, const struct run_stack *stack)
 
 static void print_script(struct text *t, const struct report *r, const struct report_script *script)
 {
+    const uint32_t guilty = run_script_guilty(r, script);
     uint32_t shown = script->frame_count;
     if (!t->s->options->verbose && shown > SCRIPT_FRAMES)
-        shown = SCRIPT_FRAMES;
+        shown = guilty < SCRIPT_FRAMES ? SCRIPT_FRAMES : guilty + 1;
     for (uint32_t i = 0; i < shown; i++) {
         const struct report_script_frame *from = &r->script_frames[script->first_frame + i];
         struct run_frame frame = {.function = from->function ? from->function : "?",
                                   .file = from->file,
                                   .line = from->line,
                                   .script = true};
-        print_frame(t, &frame, i == 0);
+        print_frame(t, &frame, i == guilty);
     }
     if (shown < script->frame_count)
         style_line(&t->style, STYLE_DIM, "       ... %" PRIu32 " more",
@@ -238,6 +239,7 @@ static void add_sums(struct sums *sums, const struct status *p)
     sums->hangs.hang_ns += h->hang_ns;
     sums->hangs.annealed += h->annealed;
     sums->hangs.capped += h->capped;
+    sums->hangs.unwritten += h->unwritten;
     for (size_t i = 0; i < FW_HANG_VETOES; i++)
         sums->hangs.vetoed[i] += h->vetoed[i];
     sums->waits += p->idle_waits + p->turns;
@@ -265,6 +267,11 @@ static void print_unreported(struct text *t, const struct sums *sums)
     if (sums->hangs.capped)
         style_line(&t->style, STYLE_DIM, "%" PRIu64 " of them were over the most that are kept",
                    sums->hangs.capped);
+    if (sums->hangs.unwritten)
+        style_line(&t->style, STYLE_WARNING,
+                   "%" PRIu64
+                   " report%s could not be written: the folder is gone, full or forbidden",
+                   sums->hangs.unwritten, plural(sums->hangs.unwritten));
 }
 
 static void print_failures(struct text *t)

@@ -30,6 +30,7 @@ void serve_usage(FILE *to)
         "      --new-token           print a new administrator's token, and end\n"
         "      --backup FILE         all of the data folder into one file, while a server runs\n"
         "      --restore FILE        make the data folder of such a file; it must be empty\n"
+        "      --check               look whether all that is stored is whole, and end\n"
         "\n"
         "Beyond one machine:\n"
         "      --database URL        sqlite:FILE or postgresql://... (SQLite in the data folder)\n"
@@ -40,6 +41,7 @@ void serve_usage(FILE *to)
         "Limits; sizes take K, M, G:\n"
         "      --workers N           that process reports and jobs (one a processor)\n"
         "      --requests-per-minute N  of one key, or address without a key (60000); 0: any\n"
+        "      --connections-per-address N  at once (128; programs of this machine 1024)\n"
         "      --disk-reserve SIZE   free space below which nothing more is taken (512M)\n"
         "      --upload-limit SIZE   of one debug file or archive (4G)\n"
         "      --unpacked-limit SIZE  of all that one archive holds (10G)\n"
@@ -49,7 +51,8 @@ void serve_usage(FILE *to)
         "      --open-symbols        debug files and names need no token\n"
         "  -h, --help                this text\n"
         "\n"
-        "Exit status: 0 ended by SIGTERM or SIGINT; 1 could not start; 2 wrong command line.\n",
+        "Exit status: 0 ended by SIGTERM or SIGINT; 1 could not start; 2 wrong command line.\n"
+        "Of --check: 0 all is whole; 1 something is damaged or missing; 3 not all could be read.\n",
         to);
 }
 

@@ -258,6 +258,17 @@ static bool has_names(const struct fw_source *source, struct fw_source_info *inf
            (info->kind == FW_SOURCE_DWARF || info->kind == FW_SOURCE_MAP);
 }
 
+bool symbolicate_tell_incomplete(const struct fw_source *source)
+{
+    struct fw_source_info info = {.size = sizeof info};
+    if (!source || fw_source_info(source, &info) != FW_OK || !info.missing || !info.missing[0])
+        return false;
+    fputs("framewalk: names or lines are missing: ", stderr);
+    symbolicate_put(stderr, info.missing);
+    fputc('\n', stderr);
+    return true;
+}
+
 fw_error symbolicate_open(const struct symbolicate_options *options,
                           struct fw_symbolicator *symbolicator,
                           const struct fw_source_request *request, struct fw_source **source,

@@ -100,6 +100,9 @@ fw_error symbolicate_open(const struct symbolicate_options *options,
                           struct fw_symbolicator *symbolicator,
                           const struct fw_source_request *request, struct fw_source **source,
                           struct fw_failure *why);
+/* Says what the debug information of a source names and was not found, as far as it was needed;
+ * false: nothing is missing. NULL is fine. */
+bool symbolicate_tell_incomplete(const struct fw_source *source);
 /* symbolicate_addresses.c: addresses of argv, a file or standard input. An exit code. */
 int symbolicate_addresses(const struct symbolicate_options *options,
                           struct fw_symbolicator *symbolicator, FILE *to, int argc, char **argv);

@@ -306,6 +306,8 @@ int symbolicate_addresses(const struct symbolicate_options *o, struct fw_symboli
                                    : answer_input(&run, STDIN_FILENO);
         if (o->manner == MANNER_OWN && !o->verbose && !o->no_separate)
             tell_missing(&run);
+        if (symbolicate_tell_incomplete(run.source) && code == CLI_OK && o->manner == MANNER_OWN)
+            code = CLI_INCOMPLETE;
     }
     free(run.addresses);
     free(run.questions);

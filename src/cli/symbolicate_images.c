@@ -8,6 +8,8 @@
  */
 #include "cli/symbolicate_images.h"
 
+#include "report/own_image.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,7 +206,8 @@ bool image_is_system(const struct report *report, const struct report_image *ima
     const char *path = image->path ? image->path : "";
     if (image->whole_cache)
         return true;
-    if (report->info.path && strcmp(report->info.path, path) == 0)
+    if ((report->info.path && strcmp(report->info.path, path) == 0) ||
+        own_image(report->info.path, path))
         return false;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (begins(path, places[i]))

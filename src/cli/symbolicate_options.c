@@ -126,7 +126,7 @@ void symbolicate_usage(FILE *to)
           "As atos:      -o FILE [-arch A] [-l LOAD | -s SLIDE | -offset] [-i]\n"
           "              [-d DELIMITER] [-fullPath] [-f ADDRESSFILE] [ADDRESS...]\n"
           "\n"
-          "Exit code 8: a report was written, but files of the program were not found.\n",
+          "Exit code 8: an answer was written, but files of the program were not found.\n",
           to);
 }
 

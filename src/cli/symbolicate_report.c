@@ -334,6 +334,7 @@ static int tell_missing(const struct job *job)
         bool foreign = image_is_system(r, &r->images[i]);
         if (job->options->verbose)
             tell_used(&r->images[i], state);
+        own |= symbolicate_tell_incomplete(state->file.source) && !foreign;
         if (state->unnamed == 0)
             continue;
         if (foreign && !state->failed && !job->options->verbose) {

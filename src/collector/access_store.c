@@ -180,7 +180,7 @@ static fw_error write_used(struct db_conn *conn, const struct used *used, size_t
     for (size_t i = 0; i < count && !error; i++)
         error = db_run(conn, why, "UPDATE access_key SET used_ms = $1 WHERE id = $2",
                        DB_VALUES(db_int((int64_t)used[i].at_ms), db_int(used[i].id)));
-    if (!error)
+    if (!error && clock_may_remove(NULL) == FW_OK)
         error = db_run(conn, why, "DELETE FROM access_key WHERE kind = $1 AND expires_ms < $2",
                        DB_VALUES(db_int(ACCESS_SESSION),
                                  db_int((int64_t)collector_now_ms() - ACCESS_SESSION_MS)));

@@ -2,6 +2,7 @@
 #include "collector/api_report_body.h"
 
 #include "base/failure.h"
+#include "collector/damage.h"
 #include "collector/heavy.h"
 #include "collector/packs.h"
 
@@ -34,6 +35,16 @@ static fw_error read_body(struct api_view *v, int64_t row, uint8_t **bytes, size
     }
 }
 
+/* Only what could be read was ever stored: what cannot be read now is damaged. */
+static void say_damaged(struct api_view *v, int64_t row, struct fw_failure *why)
+{
+    char said[sizeof why->message];
+    memcpy(said, why->message, sizeof said);
+    damage_found(DAMAGE_BODY, row, said);
+    failure_say(why, FW_ERR_SYSTEM, 0, "the stored body of this report is damaged: %.200s", said);
+    v->damaged = true;
+}
+
 bool api_body_open(struct api_view *v, int64_t row, struct api_body *body)
 {
     struct fw_failure why = {0};
@@ -50,11 +61,14 @@ bool api_body_open(struct api_view *v, int64_t row, struct api_body *body)
         error = failure_say(&why, FW_ERR_TIMEOUT, 0, "other large reports are being read");
     if (!error)
         error = report_read(body->bytes, &body->report, &why);
+    if (damage_is(error))
+        say_damaged(v, row, &why);
     if (!error)
-        error = symbols_report_open(v->r->collector->symbols, body->report, &body->names, &why);
+        error = symbols_report_open(v->r->collector->symbols, v->project, body->report,
+                                    &body->names, &why);
     api_resume(v);
     if (error && !v->error) {
-        v->error = error;
+        v->error = v->damaged ? FW_ERR_SYSTEM : error;
         v->why = why;
     }
     return !v->error;

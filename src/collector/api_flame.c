@@ -60,7 +60,8 @@ struct flame {
  * `total`: of a key stack, by whatever reports. */
 #define CHOSEN(of)                                                                                 \
     "WITH keys AS MATERIALIZED (SELECT n.stack AS id, " API_SUM("n.duration_ns") " AS blocked"     \
-    " FROM (SELECT r.stack, r.duration_ns FROM report r WHERE " of " AND r.received_ms >= $2"      \
+    " FROM (SELECT r.stack, r.duration_ns FROM report r WHERE " of                                 \
+    " AND r.received_ms >= $2 - 86400000 AND r.day >= $2 / 86400000"                               \
     " AND ($5 = 0 OR r.os = $5) AND ($6 = 0 OR r.device = $6) AND " API_OF_VERSION("r")            \
     " ORDER BY r.received_ms DESC LIMIT $8) n WHERE n.stack IS NOT NULL GROUP BY n.stack"          \
     " ORDER BY SUM(n.duration_ns) DESC, n.stack DESC LIMIT $9),"                                   \

@@ -81,8 +81,11 @@ static bool is_system(struct api_frames *f, const char *name, const char *path)
 const char *api_frames_sources(struct api_view *v, struct span id, struct arena *arena)
 {
     if (!(v->r->access.scopes & ACCESS_SYMBOLS_READ) || !id.size ||
-        !api_number(v, "SELECT COUNT(*) FROM symbol_file WHERE debug_id = $1 AND kind = 4",
-                    DB_VALUES(db_bytes(id.data, id.size))))
+        !api_number(
+            v,
+            "SELECT COUNT(*) FROM symbol_file WHERE debug_id = $1 AND kind = 4 AND " SYMBOLS_OF(
+                "2"),
+            DB_VALUES(db_bytes(id.data, id.size), db_int(v->project))))
         return "";
     size_t size = 2 * id.size + 1;
     char *hex = arena_take(arena, size);
@@ -94,9 +97,11 @@ const char *api_frames_sources(struct api_view *v, struct span id, struct arena 
 static void read_image(struct api_frames *f, struct api_image *image)
 {
     struct api_view *v = f->v;
-    struct db_rows *rows =
-        api_query(v, "SELECT name, own, debug_id, arch, path FROM image WHERE id = $1",
-                  DB_VALUES(db_int(image->row)));
+    struct db_rows *rows = api_query(
+        v,
+        "SELECT p.name, p.own, p.debug_id, i.arch, p.path FROM image i JOIN project_image p"
+        " ON p.image = i.id WHERE i.id = $1 AND p.project = $2",
+        DB_VALUES(db_int(image->row), db_int(v->project)));
     if (api_next(v, rows)) {
         struct span id = db_get_bytes(rows, 2);
         image->name = api_frames_keep(f, db_get_text(rows, 0));
@@ -111,7 +116,8 @@ static void read_image(struct api_frames *f, struct api_image *image)
         image->sources = api_frames_sources(v, (struct span){copy, size}, &f->arena);
         api_pause(v); /* the symbol store reads the database itself */
         if (size)
-            image->map = symbols_take(v->r->collector->symbols, copy, size, *arch ? arch : NULL);
+            image->map =
+                symbols_take(v->r->collector->symbols, v->project, copy, size, *arch ? arch : NULL);
         api_resume(v);
         return;
     }

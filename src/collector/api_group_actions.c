@@ -18,9 +18,9 @@ struct action {
     struct api_view *v;
     const json_t *body;
     int64_t group;
-    int64_t shown;   /* the group to answer with */
-    bool settles;    /* stacks move between these two */
-    char detail[80]; /* for the audit log */
+    int64_t shown;    /* the group to answer with */
+    bool settles;     /* stacks move between these two */
+    char detail[520]; /* for the audit log and the group's history */
 };
 
 static struct db_conn *conn_of(struct action *a)
@@ -37,20 +37,33 @@ static fw_error set_open(struct action *a)
         return v->error;
     if (status == GROUP_MERGED)
         return groups_undo(conn_of(a), v->project, a->group, &v->why);
-    return groups_set_status(conn_of(a), v->project, a->group, GROUP_OPEN, NULL, &v->why);
+    return groups_set_status(conn_of(a), v->project, a->group, GROUP_OPEN, &v->why);
 }
 
 static fw_error set_ignored(struct action *a)
 {
-    return groups_set_status(conn_of(a), a->v->project, a->group, GROUP_IGNORED, NULL, &a->v->why);
+    return groups_set_status(conn_of(a), a->v->project, a->group, GROUP_IGNORED, &a->v->why);
 }
 
+/* {"version": V}: fixed in V; {"after": V}: in what comes after V; neither: after the newest. */
 static fw_error set_resolved(struct action *a)
 {
-    const char *version = json_string_value(json_object_get(a->body, "version"));
-    snprintf(a->detail, sizeof a->detail, "%.70s", version ? version : "the newest version");
-    return groups_set_status(conn_of(a), a->v->project, a->group, GROUP_RESOLVED, version,
-                             &a->v->why);
+    struct api_view *v = a->v;
+    struct group_fixed fixed;
+    const json_t *in = json_object_get(a->body, "version"),
+                 *after = json_object_get(a->body, "after");
+    in = json_is_null(in) ? NULL : in;
+    after = json_is_null(after) ? NULL : after;
+    const struct group_fix fix = {json_string_value(in ? in : after), after != NULL};
+    if ((in && after) || ((in || after) && !fix.version)) {
+        api_fail(v, FW_ERR_ARGUMENT, "\"version\" or \"after\" takes the text of a version");
+        return FW_ERR_ARGUMENT;
+    }
+    fw_error e = groups_resolve(conn_of(a), v->project, a->group, &fix, &fixed, &v->why);
+    if (!e)
+        snprintf(a->detail, sizeof a->detail, *fixed.build ? "%s %.250s (%.200s)" : "%s %.250s",
+                 fixed.after ? "after" : "in", fixed.version, fixed.build);
+    return e;
 }
 
 static fw_error set_note(struct action *a)
@@ -166,6 +179,21 @@ static void finish(struct action *a)
     a->v->error = db_take(c->db, DB_READ, &a->v->conn, &a->v->why);
 }
 
+/* A merge or split is told on both sides. */
+static fw_error write_events(struct action *a, const char *action)
+{
+    struct api_view *v = a->v;
+    const char *who = v->r->access.label;
+    int64_t now = (int64_t)collector_now_ms();
+    char from[64];
+    fw_error e =
+        group_event_add(v->conn, v->project, a->group, now, who, action, a->detail, &v->why);
+    if (e || a->shown == a->group)
+        return e;
+    snprintf(from, sizeof from, "from %" PRId64, a->group);
+    return group_event_add(v->conn, v->project, a->shown, now, who, action, from, &v->why);
+}
+
 /* The view reads from then on what the transaction writes. */
 static void run(struct action *a, const struct action_kind *kind)
 {
@@ -182,6 +210,8 @@ static void run(struct action *a, const struct action_kind *kind)
     v->error = v->error ? v->error : e;
     if (!v->error)
         audit(v->conn, &v->r->access, action, subject, a->detail);
+    if (!v->error)
+        v->error = write_events(a, kind->name);
     if (!v->error)
         v->error = db_commit(v->conn, &v->why);
     if (!v->error && a->settles)

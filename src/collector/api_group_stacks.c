@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-enum { STACKS_REPORTS = 100000 }; /* the newest ones are looked at */
-
 struct stacks {
     struct api_view *v;
     int64_t group, total, blocked;
@@ -22,20 +20,19 @@ struct stacks {
     bool more;
 };
 
-/* $1 project, $2 since when, $3 version, $4 os, $5 device, $6 group, $7 reports, $8 and $9 the
- * cursor, $10 limit. */
+/* $1 project, $2 first day, $3 version, $4 os, $5 device, $6 group, $7 and $8 the cursor, $9 limit.
+ */
 /* clang-format off */
 static const char sql[] =
-    "WITH sums AS MATERIALIZED (SELECT n.stack AS id, COUNT(*) AS reports,"
-    " " API_SUM("n.duration_ns") " AS blocked, MAX(n.received_ms) AS last_ms"
-    " FROM (SELECT r.stack, r.duration_ns, r.received_ms FROM report r WHERE r.group_id = $6"
-    " AND r.received_ms >= $2 AND ($4 = 0 OR r.os = $4) AND ($5 = 0 OR r.device = $5)"
-    " AND " API_OF_VERSION("r") " ORDER BY r.received_ms DESC LIMIT $7) n"
-    " WHERE n.stack IS NOT NULL GROUP BY n.stack)"
+    "WITH sums AS MATERIALIZED (SELECT r.stack AS id, COUNT(*) AS reports,"
+    " " API_SUM("r.duration_ns") " AS blocked, MAX(r.started_ms) AS last_ms"
+    " FROM report r WHERE r.group_id = $6 AND r.day >= $2 AND r.stack IS NOT NULL"
+    " AND ($4 = 0 OR r.os = $4) AND ($5 = 0 OR r.device = $5)"
+    " AND " API_OF_VERSION("r") " GROUP BY r.stack)"
     " SELECT s.id, p.reports, p.blocked, p.last_ms, s.pinned, s.frames,"
     " (SELECT COUNT(*) FROM sums), (SELECT " API_SUM("blocked") " FROM sums)"
-    " FROM (SELECT * FROM sums WHERE blocked < $8 OR (blocked = $8 AND id < $9)"
-    " ORDER BY blocked DESC, id DESC LIMIT $10) p"
+    " FROM (SELECT * FROM sums WHERE blocked < $7 OR (blocked = $7 AND id < $8)"
+    " ORDER BY blocked DESC, id DESC LIMIT $9) p"
     " JOIN stack s ON s.id = p.id AND s.project = $1 ORDER BY p.blocked DESC, p.id DESC";
 /* clang-format on */
 
@@ -43,12 +40,12 @@ static void read_items(struct stacks *s)
 {
     struct api_view *v = s->v;
     const struct api_filter *f = &v->filter;
-    int64_t since = http_query(v->r, "days") ? f->first_day * 86400000 : 0;
-    struct db_rows *rows = api_query(
-        v, sql,
-        DB_VALUES(db_int(v->project), db_int(since), db_text(f->version), db_int(f->os),
-                  db_int(f->device), db_int(s->group), db_int(STACKS_REPORTS),
-                  db_int(s->after.rank), db_int(s->after.id), db_int(s->after.limit + 1)));
+    int64_t since = http_query(v->r, "days") ? f->first_day : 0;
+    struct db_rows *rows =
+        api_query(v, sql,
+                  DB_VALUES(db_int(v->project), db_int(since), db_text(f->version), db_int(f->os),
+                            db_int(f->device), db_int(s->group), db_int(s->after.rank),
+                            db_int(s->after.id), db_int(s->after.limit + 1)));
     while (api_next(v, rows)) {
         s->more = (int64_t)s->count == s->after.limit;
         if (s->more)

@@ -3,18 +3,17 @@
 
 #include "collector/api_frames.h"
 #include "collector/api_reports.h"
+#include "collector/versions.h"
 
 #include <ctype.h>
 
-/* The histogram, and with os and device all shares, are of the newest reports of a group. */
-enum { NEWEST = 10000 };
+enum { HISTORY = 200 /* lines of a group's history */ };
 
 /* --- the list --- */
 
-/* A pattern for LIKE that finds `text` anywhere, in lower case, as hang_group.search is. */
-static const char *like_of(struct http_request *r, const char *text)
+/* A pattern for LIKE that finds the text anywhere, in lower case, as what is searched in is. */
+static const char *like_of(struct http_request *r, const char *text, size_t size)
 {
-    size_t size = text ? strnlen(text, 256) : 0;
     char *pattern = arena_take(&r->arena, size * 2 + 3), *at = pattern;
     if (!size || !pattern)
         return "";
@@ -29,6 +28,21 @@ static const char *like_of(struct http_request *r, const char *text)
     return pattern;
 }
 
+/* Each word is looked for by itself; the last one is all that is left. */
+static void read_words(struct http_request *r, const char *text, const char *like[API_GROUP_WORDS])
+{
+    enum { WORD_MAX = 256 };
+    text = text ? text : "";
+    for (size_t i = 0; i < API_GROUP_WORDS; i++) {
+        text += strspn(text, " \t");
+        size_t size = i + 1 < API_GROUP_WORDS ? strcspn(text, " \t") : strlen(text);
+        while (size && strchr(" \t", text[size - 1]))
+            size--;
+        like[i] = like_of(r, text, size < WORD_MAX ? size : WORD_MAX);
+        text += size;
+    }
+}
+
 static bool read_query(struct api_view *v, struct api_group_query *q)
 {
     static const char *const statuses[] = {"open", "ignored", "resolved", "merged", "all"};
@@ -40,14 +54,14 @@ static bool read_query(struct api_view *v, struct api_group_query *q)
         !api_word(v, "sort", sorts, 6, SORT_BLOCKED, &q->sort) || !api_cursor_read(v, &q->after))
         return false;
     q->status = q->status == 4 ? -1 : q->status;
-    q->like = like_of(v->r, http_query(v->r, "q"));
+    read_words(v->r, http_query(v->r, "q"), q->like);
     return true;
 }
 
 static void get_groups(struct http_request *r)
 {
     struct api_view v;
-    struct api_group_query q = {.key = "items", .like = ""};
+    struct api_group_query q = {.key = "items", .like = {"", "", "", "", "", "", "", ""}};
     struct api_group_page page;
     if (!api_begin(&v, r, API_FILTERS | API_PAGES, "status", "section", "sort", "q", NULL) ||
         !read_query(&v, &q))
@@ -91,20 +105,51 @@ static int64_t write_reasons(struct api_view *v, int64_t group)
 
 /* --- one group: where it hangs --- */
 
+/* $1 project, $2 first day, $3 version, $4 os, $5 device, $6 group: every number of a group's page
+ * is of these reports. With neither system nor device the sums know more quickly. */
+/* clang-format off */
+#define SCOPE                                                                                      \
+    "report r WHERE r.group_id = $6 AND r.day >= $2 AND ($4 = 0 OR r.os = $4)"                     \
+    " AND ($5 = 0 OR r.device = $5) AND " API_OF_VERSION("r")
+#define DAYS_OF_SUMS                                                                               \
+    "SELECT d.day, d.version, d.reports, d.blocked_ns, d.killed FROM group_day d"                  \
+    " WHERE d.group_id = $6 AND d.day >= $2 AND $4 = 0 AND $5 = 0 AND " API_OF_VERSION("d")
+#define DAYS_OF_REPORTS                                                                            \
+    "SELECT r.day, r.version, COUNT(*) AS reports, " API_SUM("r.duration_ns") " AS blocked_ns,"    \
+    " " API_SUM(API_KILLED) " AS killed FROM " SCOPE " GROUP BY r.day, r.version"
+#define VERSIONS_OF(days)                                                                          \
+    "SELECT v.version, v.build, s.reports, s.blocked FROM (SELECT d.version AS id,"                \
+    " " API_SUM("d.reports") " AS reports, " API_SUM("d.blocked_ns") " AS blocked"                 \
+    " FROM (" days ") d GROUP BY d.version) s JOIN version v ON v.id = s.id"                       \
+    " ORDER BY" VERSIONS_NEWEST_FIRST
+#define EACH_DAY_OF(days)                                                                          \
+    "SELECT d.day, v.version, v.build, d.reports, d.blocked_ns, d.killed FROM (" days ") d"        \
+    " JOIN version v ON v.id = d.version ORDER BY d.day, d.version"
+#define SHARES(term)                                                                               \
+    "SELECT t.text, s.reports, s.blocked FROM (SELECT r." term " AS id, COUNT(*) AS reports,"      \
+    " " API_SUM("r.duration_ns") " AS blocked FROM " SCOPE " GROUP BY r." term ") s"               \
+    " JOIN term t ON t.id = s.id ORDER BY s.blocked DESC, t.id LIMIT 100"
+/* clang-format on */
+
+static struct db_rows *query_scope(struct api_view *v, const char *sql, int64_t group)
+{
+    const struct api_filter *f = &v->filter;
+    return api_query(v, sql,
+                     DB_VALUES(db_int(v->project), db_int(f->first_day), db_text(f->version),
+                               db_int(f->os), db_int(f->device), db_int(group)));
+}
+
+static struct db_rows *query_days(struct api_view *v, const char *of_sums, const char *of_reports,
+                                  int64_t group)
+{
+    return query_scope(v, v->filter.os || v->filter.device ? of_reports : of_sums, group);
+}
+
 static void write_versions(struct api_view *v, int64_t group)
 {
     api_open(&v->out, "versions", '[');
-    struct db_rows *rows = api_query(
-        v,
-        "SELECT v.version, v.build, s.reports, s.blocked FROM (SELECT d.version AS id,"
-        " " API_SUM("d.reports") " AS reports, " API_SUM(
-            "d.blocked_ns") " AS blocked"
-                            " FROM group_day d WHERE d.group_id = $4 AND d.day >= $2 "
-                            "AND " API_OF_VERSION(
-                                "d") " GROUP BY d.version) s JOIN version v ON v.id = s.id"
-                                     " ORDER BY v.first_ms DESC, v.id DESC LIMIT 100",
-        DB_VALUES(db_int(v->project), db_int(v->filter.first_day), db_text(v->filter.version),
-                  db_int(group)));
+    struct db_rows *rows =
+        query_days(v, VERSIONS_OF(DAYS_OF_SUMS), VERSIONS_OF(DAYS_OF_REPORTS), group);
     while (api_next(v, rows)) {
         api_open(&v->out, NULL, '{');
         api_version(&v->out, "version", db_get_text(rows, 0), db_get_text(rows, 1));
@@ -119,13 +164,8 @@ static void write_versions(struct api_view *v, int64_t group)
 static void write_days(struct api_view *v, int64_t group)
 {
     api_open(&v->out, "days", '[');
-    struct db_rows *rows = api_query(
-        v,
-        "SELECT d.day, v.version, v.build, d.reports, d.blocked_ns, d.killed FROM group_day d"
-        " JOIN version v ON v.id = d.version WHERE d.group_id = $4 AND d.day >= $2"
-        " AND " API_OF_VERSION("d") " ORDER BY d.day, d.version LIMIT 10000",
-        DB_VALUES(db_int(v->project), db_int(v->filter.first_day), db_text(v->filter.version),
-                  db_int(group)));
+    struct db_rows *rows =
+        query_days(v, EACH_DAY_OF(DAYS_OF_SUMS), EACH_DAY_OF(DAYS_OF_REPORTS), group);
     while (api_next(v, rows)) {
         api_open(&v->out, NULL, '{');
         api_day(&v->out, "day", db_get_int(rows, 0));
@@ -139,58 +179,40 @@ static void write_days(struct api_view *v, int64_t group)
     api_shut(&v->out, ']');
 }
 
-/* --- one group: on what it hangs --- */
-
-#define NEWEST_REPORTS                                                                             \
-    "(SELECT r.os, r.device, r.duration_ns, r.stack FROM report r WHERE r.group_id = $6"           \
-    " AND ($4 = 0 OR r.os = $4) AND ($5 = 0 OR r.device = $5) AND r.received_ms >= $2"             \
-    " AND " API_OF_VERSION("r") " ORDER BY r.received_ms DESC LIMIT $7)"
-#define SHARES_OF_NEWEST(term)                                                                     \
-    "SELECT t.text, s.reports, s.blocked FROM (SELECT n." term                                     \
-    " AS id, COUNT(*) AS reports, " API_SUM(                                                       \
-        "n.duration_ns") " AS blocked FROM " NEWEST_REPORTS " n GROUP BY n." term ") s"            \
-                         " JOIN term t ON t.id = s.id ORDER BY s.blocked DESC, t.id LIMIT 100"
-
-static struct db_rows *query_newest(struct api_view *v, const char *sql, int64_t group)
+static void write_platforms(struct api_view *v, int64_t group)
 {
-    const struct api_filter *f = &v->filter;
-    return api_query(v, sql,
-                     DB_VALUES(db_int(v->project), db_int(f->first_day * 86400000),
-                               db_text(f->version), db_int(f->os), db_int(f->device), db_int(group),
-                               db_int(NEWEST)));
+    api_shares(v, "os", query_scope(v, SHARES("os"), group));
+    api_shares(v, "devices", query_scope(v, SHARES("device"), group));
 }
 
-/* The stack by which the newest reports hung longest; `sample` when there is none of them. */
-static int64_t write_heaviest(struct api_view *v, int64_t group, int64_t sample)
+/* The stack by which these reports hung longest, `sample` when there is none of them; and how much
+ * of their time it stands for. */
+struct heaviest {
+    int64_t stack, blocked, stacks, all_blocked;
+};
+
+static void write_heaviest(struct api_view *v, int64_t group, int64_t sample, struct heaviest *h)
 {
-    struct db_rows *rows = query_newest(
+    *h = (struct heaviest){.stack = sample};
+    struct db_rows *rows = query_scope(
         v,
-        "SELECT n.stack FROM " NEWEST_REPORTS " n WHERE n.stack IS NOT NULL GROUP BY n.stack"
-        " ORDER BY SUM(n.duration_ns) DESC, COUNT(*) DESC, n.stack LIMIT 1",
+        "WITH s AS MATERIALIZED (SELECT r.stack AS stack, COUNT(*) AS reports,"
+        " " API_SUM("r.duration_ns") " AS blocked FROM " SCOPE " GROUP BY r.stack)"
+                                     " SELECT s.stack, s.blocked, (SELECT COUNT(*) FROM s o WHERE "
+                                     "o.stack IS NOT NULL),"
+                                     " (SELECT " API_SUM(
+                                         "o.blocked") " FROM s o) FROM s WHERE s.stack IS NOT NULL"
+                                                      " ORDER BY s.blocked DESC, s.reports DESC, "
+                                                      "s.stack LIMIT 1",
         group);
-    int64_t stack = api_next(v, rows) ? db_get_int(rows, 0) : sample;
+    if (api_next(v, rows))
+        *h = (struct heaviest){db_get_int(rows, 0), db_get_int(rows, 1), db_get_int(rows, 2),
+                               db_get_int(rows, 3)};
     api_done(v, rows);
     struct api_frames *frames = api_frames_new(v);
     if (frames)
-        api_stack_of(frames, "heaviest", stack);
+        api_stack_of(frames, "heaviest", h->stack);
     api_frames_free(frames);
-    return stack;
-}
-
-/* Without filters of all its reports ever, which are summed. */
-static void write_platforms(struct api_view *v, int64_t group)
-{
-    static const char of_group[] =
-        "SELECT t.text, g.reports, g.blocked_ns FROM group_term g JOIN term t ON t.id = g.term"
-        " WHERE g.group_id = $1 AND t.kind = $2 ORDER BY g.blocked_ns DESC, t.id LIMIT 100";
-    const struct api_filter *f = &v->filter;
-    if (f->os || f->device || *f->version) {
-        api_shares(v, "os", query_newest(v, SHARES_OF_NEWEST("os"), group));
-        api_shares(v, "devices", query_newest(v, SHARES_OF_NEWEST("device"), group));
-        return;
-    }
-    api_shares(v, "os", api_query(v, of_group, DB_VALUES(db_int(group), db_int(1))));
-    api_shares(v, "devices", api_query(v, of_group, DB_VALUES(db_int(group), db_int(2))));
 }
 
 /* How long hangs took: classes that double, from 250 ms to 64 s and above. */
@@ -198,12 +220,12 @@ static void write_histogram(struct api_view *v, int64_t group)
 {
     enum { CLASSES = 10 };
     int64_t counts[CLASSES] = {0}, below = 250000000;
-    struct db_rows *rows = query_newest(v, "SELECT n.duration_ns FROM " NEWEST_REPORTS " n", group);
+    struct db_rows *rows = query_scope(v, "SELECT r.duration_ns, 1 FROM " SCOPE, group);
     while (api_next(v, rows)) {
         size_t class = 0;
         for (int64_t limit = below; class < CLASSES - 1 && db_get_int(rows, 0) >= limit; limit *= 2)
             class ++;
-        counts[class]++;
+        counts[class] += db_get_int(rows, 1);
     }
     api_done(v, rows);
     api_open(&v->out, "histogram", '[');
@@ -243,25 +265,52 @@ static void write_similar(struct api_view *v, int64_t group)
     api_shut(&v->out, ']');
 }
 
-/* How much of the group's time its heaviest stack stands for. */
-static void write_coverage(struct api_view *v, int64_t group, int64_t heaviest)
+static void write_coverage(struct api_view *v, const struct heaviest *h)
 {
-    enum { COUNTED = 10000 };
-    int64_t stacks = api_number(v,
-                                "SELECT COUNT(*) FROM (SELECT 1 AS one FROM stack"
-                                " WHERE group_id = $1 LIMIT $2) s",
-                                DB_VALUES(db_int(group), db_int(COUNTED)));
-    int64_t blocked =
-        api_number(v, "SELECT blocked_ns FROM hang_group WHERE id = $1", DB_VALUES(db_int(group)));
-    int64_t weight =
-        api_number(v, "SELECT " API_SUM("weight_ns") " FROM flame WHERE key_stack = $1",
-                   DB_VALUES(db_int(heaviest)));
-    double share = blocked > weight && blocked > 0 ? (double)weight / (double)blocked : 1.0;
+    double share = h->all_blocked > 0 ? (double)h->blocked / (double)h->all_blocked : 1.0;
     api_open(&v->out, "coverage", '{');
-    api_int(&v->out, "stacks", stacks ? 1 : 0);
-    api_int(&v->out, "of", stacks);
+    api_int(&v->out, "stacks", h->stacks ? 1 : 0);
+    api_int(&v->out, "of", h->stacks);
     api_real(&v->out, "blocked_share", share);
     api_shut(&v->out, '}');
+}
+
+/* --- one group: what became of it --- */
+
+/* The last ones; who "": the server itself. */
+static void write_history(struct api_view *v, int64_t group)
+{
+    api_open(&v->out, "history", '[');
+    struct db_rows *rows =
+        api_query(v,
+                  "SELECT at_ms, who, action, detail FROM group_event WHERE group_id = $1"
+                  " ORDER BY id DESC LIMIT $2",
+                  DB_VALUES(db_int(group), db_int(HISTORY)));
+    while (api_next(v, rows)) {
+        api_open(&v->out, NULL, '{');
+        api_int(&v->out, "at_ms", db_get_int(rows, 0));
+        api_text(&v->out, "who", db_get_text(rows, 1));
+        api_text(&v->out, "action", db_get_text(rows, 2));
+        api_text(&v->out, "detail", db_get_text(rows, 3));
+        api_shut(&v->out, '}');
+    }
+    api_done(v, rows);
+    api_shut(&v->out, ']');
+}
+
+/* In which version the group was seen first ever, whatever the filters. */
+static void write_since(struct api_view *v, int64_t group)
+{
+    struct db_rows *rows = api_query(v,
+                                     "SELECT v.version, v.build FROM version v WHERE v.id IN"
+                                     " (SELECT d.version FROM group_day d WHERE d.group_id = $1)"
+                                     " ORDER BY v.sort_key, v.id LIMIT 1",
+                                     DB_VALUES(db_int(group)));
+    if (api_next(v, rows))
+        api_version(&v->out, "since_version", db_get_text(rows, 0), db_get_text(rows, 1));
+    else
+        api_null(&v->out, "since_version");
+    api_done(v, rows);
 }
 
 static void get_group(struct http_request *r)
@@ -275,13 +324,16 @@ static void get_group(struct http_request *r)
         api_refuse(&v, 404, "no group %lld", (long long)group);
         return;
     }
-    int64_t heaviest = write_heaviest(&v, group, write_reasons(&v, group));
+    struct heaviest heaviest;
+    write_heaviest(&v, group, write_reasons(&v, group), &heaviest);
+    write_since(&v, group);
+    write_history(&v, group);
     write_versions(&v, group);
     write_days(&v, group);
     write_platforms(&v, group);
     write_histogram(&v, group);
     write_similar(&v, group);
-    write_coverage(&v, group, heaviest);
+    write_coverage(&v, &heaviest);
     api_shut(&v.out, '}');
     api_end(&v);
 }

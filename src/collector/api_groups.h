@@ -4,7 +4,7 @@
 
 #include "collector/api_json.h"
 
-enum { API_GROUPS_NEW = 10 };
+enum { API_GROUPS_NEW = 10, API_GROUP_WORDS = 8 };
 
 struct api_group_query { /* which groups, in which order; ranks fall */
     const char *key;     /* of the list in the answer */
@@ -13,7 +13,7 @@ struct api_group_query { /* which groups, in which order; ranks fall */
     int status;          /* as in hang_group; -1: all but merged ones */
     int section;         /* enum group_section; -1: all */
     int sort;            /* enum api_group_sort */
-    const char *like;    /* pattern for hang_group.search; "": all */
+    const char *like[API_GROUP_WORDS]; /* patterns that must all be found; "": found everywhere */
     struct api_cursor after;
 };
 enum api_group_sort {

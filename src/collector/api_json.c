@@ -2,6 +2,7 @@
 
 #include "base/failure.h"
 #include "base/utf8.h"
+#include "collector/versions.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -212,7 +213,10 @@ void api_end_status(struct api_view *v, int status, const char *type)
         api_no_memory(v);
     if (v->error) {
         report_bytes_free(&v->out);
-        http_reply_failure(v->r, &v->why);
+        if (v->damaged)
+            http_reply_error(v->r, 500, "%s", v->why.message);
+        else
+            http_reply_failure(v->r, &v->why);
         return;
     }
     http_reply_bytes(v->r, status, type, v->out.data, v->out.size);
@@ -301,9 +305,10 @@ bool api_version_known(struct api_view *v, const char *version)
         return true;
     char there[512];
     list_texts(v, there,
-               "SELECT CASE WHEN build = '' THEN version ELSE version || ' (' || build || ')' END"
-               " FROM version WHERE project = $1 AND $2 = 0 AND version || build <> ''"
-               " ORDER BY first_ms DESC, id DESC LIMIT 20",
+               "SELECT " VERSION_LABEL(
+                   "v") " FROM version v WHERE v.project = $1 AND $2 = 0"
+                        " AND v.version || v.build <> '' ORDER BY" VERSIONS_NEWEST_FIRST
+                        " LIMIT 20",
                0);
     refuse_name(v, "version", version, there);
     return false;
@@ -394,12 +399,13 @@ bool api_word(struct api_view *v, const char *name, const char *const *words, si
     *value = otherwise;
     if (!word || !*word)
         return true;
-    char there[256] = "";
-    for (size_t i = 0, size = 0; i < count && size < sizeof there; i++) {
+    char there[512] = "";
+    for (size_t i = 0, size = 0; i < count; i++) {
         *value = (int)i;
         if (strcmp(word, words[i]) == 0)
             return true;
-        size += (size_t)snprintf(there + size, sizeof there - size, " %s", words[i]);
+        if (size < sizeof there)
+            size += (size_t)snprintf(there + size, sizeof there - size, " %s", words[i]);
     }
     api_refuse(v, 400, "%s has no \"%.64s\"; there is:%s", name, word, there);
     return false;

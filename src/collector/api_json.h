@@ -68,6 +68,7 @@ struct api_view {
     struct api_filter filter;
     struct report_bytes out;
     fw_error error; /* the first one; FW_OK: none */
+    bool damaged;   /* that is because of something stored that is damaged: `why` says what */
     struct fw_failure why;
 };
 
@@ -122,9 +123,10 @@ bool api_cursor_read(struct api_view *v, struct api_cursor *cursor);
 void api_cursor_write(struct report_bytes *out, bool more, int64_t rank, int64_t id);
 
 /* Whether a row of alias `a` is of the filter's version; $1 project, $3 version. */
-#define API_OF_VERSION(a)                                                                          \
-    "($3 = '' OR " a ".version IN (SELECT id FROM version WHERE project = $1"                      \
-    " AND (version = $3 OR version || ' (' || build || ')' = $3)))"
+#define API_VERSIONS_NAMED                                                                         \
+    "(SELECT id FROM version WHERE project = $1"                                                   \
+    " AND (version = $3 OR version || ' (' || build || ')' = $3))"
+#define API_OF_VERSION(a) "($3 = '' OR " a ".version IN " API_VERSIONS_NAMED ")"
 /* Sums do not become PostgreSQL's NUMERIC. */
 #define API_SUM(what) "CAST(SUM(" what ") AS BIGINT)"
 /* How a hang ended that killed its process: FWR_KILLED. */

@@ -5,19 +5,20 @@
  * of them reports themselves are summed, from an index that holds all that is needed.
  */
 #include "collector/api_groups.h"
+#include "collector/versions.h"
 
 #include <stdlib.h>
 
-enum { VERSIONS = 100, ROWS = 20000, TOP = 10, WAITING = 100000 };
+enum { VERSIONS = 100, TOP = 10, WAITING = 100000 };
 
 /* --- sums by version and day --- */
 
 /* clang-format off */
 #define DAY_COLUMNS                                                                                \
-    "SELECT v.id, v.version, v.build, v.first_ms, d.day, d.reports, d.blocked_ns, d.killed,"       \
-    " d.slow0, d.slow1, d.slow2, d.slow3, "
+    "SELECT v.id, v.version, v.build, v.date_ms, d.day, d.reports, d.blocked_ns, d.killed,"       \
+    " d.slow0, d.slow1, d.slow2, d.slow3, v.prerelease, v.line, v.numbered, "
 #define DAY_ORDER                                                                                  \
-    " JOIN version v ON v.id = d.version ORDER BY v.first_ms DESC, v.id DESC, d.day LIMIT $6"
+    " JOIN version v ON v.id = d.version ORDER BY" VERSIONS_NEWEST_FIRST ", d.day"
 #define DAYS_OF_ALL                                                                                \
     DAY_COLUMNS "d.sessions, d.observed_ns FROM (SELECT * FROM project_day d"                      \
     " WHERE d.project = $1 AND d.day >= $2 AND $4 >= 0 AND $5 >= 0"                                \
@@ -40,7 +41,7 @@ enum { VERSIONS = 100, ROWS = 20000, TOP = 10, WAITING = 100000 };
 /* clang-format on */
 
 struct version_sums {
-    int64_t id, first_ms, reports, blocked_ns, killed, sessions, observed_ns;
+    int64_t id, released_ms, reports, blocked_ns, killed, sessions, observed_ns;
 };
 
 struct overview {
@@ -48,6 +49,8 @@ struct overview {
     struct report_bytes versions, days; /* what becomes of the two arrays */
     struct version_sums now;            /* the version whose rows are being read */
     size_t version_count;
+    int64_t last; /* version of the row before */
+    struct version_sums others[API_DAYS_MAX];
     int64_t slow[4], killed;
     bool sessions_known;
 };
@@ -77,12 +80,20 @@ static void shut_version(struct overview *o)
 
 static void open_version(struct overview *o, const struct db_rows *rows)
 {
-    o->now = (struct version_sums){.id = db_get_int(rows, 0), .first_ms = db_get_int(rows, 3)};
-    o->version_count++;
+    o->now = (struct version_sums){.id = db_get_int(rows, 0), .released_ms = db_get_int(rows, 3)};
     api_open(&o->versions, NULL, '{');
     api_text(&o->versions, "version", db_get_text(rows, 1));
     api_text(&o->versions, "build", db_get_text(rows, 2));
-    api_int(&o->versions, "first_ms", o->now.first_ms);
+    api_int(&o->versions, "released_ms", o->now.released_ms);
+    api_bool(&o->versions, "prerelease", db_get_int(rows, 12) != 0);
+    api_text(&o->versions, "line", db_get_text(rows, 13));
+}
+
+static void add_classes(struct overview *o, const struct db_rows *rows)
+{
+    o->killed += db_get_int(rows, 7);
+    for (int i = 0; i < 4; i++)
+        o->slow[i] += db_get_int(rows, 8 + i);
 }
 
 static void add_row(struct overview *o, const struct db_rows *rows)
@@ -91,11 +102,9 @@ static void add_row(struct overview *o, const struct db_rows *rows)
     s->reports += db_get_int(rows, 5);
     s->blocked_ns += db_get_int(rows, 6);
     s->killed += db_get_int(rows, 7);
-    s->sessions += db_get_int(rows, 12);
-    s->observed_ns += db_get_int(rows, 13);
-    o->killed += db_get_int(rows, 7);
-    for (int i = 0; i < 4; i++)
-        o->slow[i] += db_get_int(rows, 8 + i);
+    s->sessions += db_get_int(rows, 15);
+    s->observed_ns += db_get_int(rows, 16);
+    add_classes(o, rows);
     api_open(&o->days, NULL, '{');
     api_day(&o->days, "day", db_get_int(rows, 4));
     api_version(&o->days, "version", db_get_text(rows, 1), db_get_text(rows, 2));
@@ -103,6 +112,34 @@ static void add_row(struct overview *o, const struct db_rows *rows)
     api_int(&o->days, "blocked_ns", db_get_int(rows, 6));
     api_int(&o->days, "killed", db_get_int(rows, 7));
     api_shut(&o->days, '}');
+}
+
+/* What comes after the newest VERSIONS counts, too: by day, as one. */
+static void add_other(struct overview *o, const struct db_rows *rows)
+{
+    int64_t at = db_get_int(rows, 4) - o->v->filter.first_day;
+    if (at >= 0 && at < o->v->filter.days) {
+        o->others[at].reports += db_get_int(rows, 5);
+        o->others[at].blocked_ns += db_get_int(rows, 6);
+        o->others[at].killed += db_get_int(rows, 7);
+    }
+    add_classes(o, rows);
+}
+
+static void write_others(struct overview *o)
+{
+    for (int64_t i = 0; i < o->v->filter.days; i++) {
+        const struct version_sums *s = &o->others[i];
+        if (!s->reports)
+            continue;
+        api_open(&o->days, NULL, '{');
+        api_day(&o->days, "day", o->v->filter.first_day + i);
+        api_null(&o->days, "version");
+        api_int(&o->days, "reports", s->reports);
+        api_int(&o->days, "blocked_ns", s->blocked_ns);
+        api_int(&o->days, "killed", s->killed);
+        api_shut(&o->days, '}');
+    }
 }
 
 static void read_sums(struct overview *o)
@@ -115,43 +152,55 @@ static void read_sums(struct overview *o)
     struct db_rows *rows =
         api_query(v, sql,
                   DB_VALUES(db_int(v->project), db_int(f->first_day), db_text(f->version),
-                            db_int(f->os), db_int(f->device), db_int(ROWS)));
+                            db_int(f->os), db_int(f->device)));
     while (api_next(v, rows)) {
-        if (db_get_int(rows, 0) != o->now.id) {
+        if (db_get_int(rows, 0) != o->last) {
             shut_version(o);
             o->now.id = 0;
-            if (o->version_count == VERSIONS)
-                break;
-            open_version(o, rows);
+            o->last = db_get_int(rows, 0);
+            if (o->version_count++ < VERSIONS)
+                open_version(o, rows);
         }
-        add_row(o, rows);
+        if (o->now.id)
+            add_row(o, rows);
+        else
+            add_other(o, rows);
     }
     shut_version(o);
     api_done(v, rows);
+    write_others(o);
 }
 
 static void write_sums(struct api_view *v)
 {
-    struct overview o = {.v = v, .sessions_known = !v->filter.os && !v->filter.device};
-    static const char *const classes[] = {"below_500ms", "below_2s", "below_8s", "above"};
-    api_open(&o.versions, "versions", '[');
-    api_open(&o.days, "days", '[');
-    read_sums(&o);
-    api_shut(&o.versions, ']');
-    api_shut(&o.days, ']');
-    v->out.failed |= o.versions.failed || o.days.failed;
-    if (!v->out.failed) {
-        out_bytes(&v->out, o.versions.data, o.versions.size);
-        out_text(&v->out, ",");
-        out_bytes(&v->out, o.days.data, o.days.size);
+    struct overview *o = calloc(1, sizeof *o);
+    if (!o) {
+        api_no_memory(v);
+        return;
     }
+    o->v = v;
+    o->sessions_known = !v->filter.os && !v->filter.device;
+    static const char *const classes[] = {"below_500ms", "below_2s", "below_8s", "above"};
+    api_open(&o->versions, "versions", '[');
+    api_open(&o->days, "days", '[');
+    read_sums(o);
+    api_shut(&o->versions, ']');
+    api_shut(&o->days, ']');
+    v->out.failed |= o->versions.failed || o->days.failed;
+    if (!v->out.failed) {
+        out_bytes(&v->out, o->versions.data, o->versions.size);
+        out_text(&v->out, ",");
+        out_bytes(&v->out, o->days.data, o->days.size);
+    }
+    api_int(&v->out, "versions_in_all", (int64_t)o->version_count);
     api_open(&v->out, "classes", '{');
     for (int i = 0; i < 4; i++)
-        api_int(&v->out, classes[i], o.slow[i]);
-    api_int(&v->out, "killed", o.killed);
+        api_int(&v->out, classes[i], o->slow[i]);
+    api_int(&v->out, "killed", o->killed);
     api_shut(&v->out, '}');
-    report_bytes_free(&o.versions);
-    report_bytes_free(&o.days);
+    report_bytes_free(&o->versions);
+    report_bytes_free(&o->days);
+    free(o);
 }
 
 /* --- systems and devices --- */
@@ -206,7 +255,8 @@ static void write_waiting(struct api_view *v)
                                  " WHERE state = 0 AND project = $1 LIMIT $2) w",
                                  DB_VALUES(db_int(v->project), db_int(WAITING)));
     int64_t images = api_number(v,
-                                "SELECT COUNT(*) FROM image WHERE has_map = 0 AND id IN (SELECT"
+                                "SELECT COUNT(*) FROM project_image WHERE project = $1 AND"
+                                " has_map = 0 AND image IN (SELECT"
                                 " image FROM image_day WHERE project = $1 AND day >= $2)",
                                 DB_VALUES(db_int(v->project), db_int(v->filter.first_day)));
     api_open(&v->out, "waiting", '{');
@@ -222,7 +272,7 @@ static void get_overview(struct http_request *r)
     struct api_group_query top = {.key = "top",
                                   .new_key = "new",
                                   .section = -1,
-                                  .like = "",
+                                  .like = {"", "", "", "", "", "", "", ""},
                                   .after = {TOP, INT64_MAX, INT64_MAX}};
     if (!api_begin(&v, r, API_FILTERS, NULL))
         return;

@@ -33,9 +33,13 @@ static void read_own(struct view *w)
     for (size_t i = 0; i < r->image_count && i < IMAGES; i++) {
         const struct report_image *image = &r->images[i];
         bool main = r->info.path && image->path && strcmp(image->path, r->info.path) == 0;
-        w->own[i] = main || (image->id_size &&
-                             api_number(v, "SELECT MAX(own) FROM image WHERE id_key = $1",
-                                        DB_VALUES(db_bytes(image->id, image->id_size))) > 0);
+        w->own[i] =
+            main ||
+            (image->id_size &&
+             api_number(v,
+                        "SELECT MAX(own) FROM project_image WHERE debug_id = $1"
+                        " AND project = $2",
+                        DB_VALUES(db_bytes(image->id, image->id_size), db_int(v->project))) > 0);
         if (symbols_report_has(w->names, (uint32_t)i))
             w->sources[i] =
                 api_frames_sources(v, (struct span){image->id, image->id_size}, &v->r->arena);

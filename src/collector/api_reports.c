@@ -25,10 +25,12 @@ const char *api_report_kind(int64_t kind)
 #define JOINS                                                                                      \
     " JOIN version v ON v.id = r.version LEFT JOIN term o ON o.id = r.os"                          \
     " LEFT JOIN term d ON d.id = r.device LEFT JOIN hang_group g ON g.id = r.group_id"
-/* $2 from when, $3 version, $4 os, $5 device, $6 and $7 the cursor, $8 limit, $9 group. Which ones
- * is found in an index alone, before their rows are read. */
+/* $2 from which day on (that of the report, which began one day after it came at most), $3 version,
+ * $4 os, $5 device, $6 and $7 the cursor, $8 limit, $9 group. Which ones is found in an index
+ * alone, before their rows are read. */
 #define LIST(of)                                                                                   \
-    COLUMNS " FROM (SELECT r.id FROM report r WHERE " of " AND r.received_ms >= $2"                \
+    COLUMNS " FROM (SELECT r.id FROM report r WHERE " of                                           \
+            " AND r.received_ms >= $2 - 86400000 AND r.day >= $2 / 86400000"                       \
             " AND ($4 = 0 OR r.os = $4) AND ($5 = 0 OR r.device = $5) AND " API_OF_VERSION(        \
                 "r") " AND r.received_ms <= $6 AND (r.received_ms < $6 OR r.id < $7)"              \
                      " ORDER BY r.received_ms DESC, r.id DESC LIMIT $8) n JOIN report r ON r.id "  \

@@ -117,7 +117,7 @@ static void get_retention(struct http_request *r)
     read_settings(&v, &settings);
     api_pause(&v);
     if (!v.error)
-        v.error = retention_preview(&run, v.project, &settings, &v.why);
+        v.error = retention_preview(&run, v.project, &settings, !r->access.project, &v.why);
     api_open(&v.out, NULL, '{');
     for (int i = 0; i < RETENTION_KINDS; i++)
         api_int(&v.out, retention_names[i], (int64_t)run.counts.of[i]);

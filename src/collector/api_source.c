@@ -3,6 +3,7 @@
  * file for debuggers is symbol_paths.c's. Which files may be read at all: sources.h.
  */
 #include "collector/api_json.h"
+#include "collector/api_scope.h"
 #include "collector/sources.h"
 #include "collector/symbol_layout.h"
 #include "collector/symbols_image.h"
@@ -91,7 +92,7 @@ static void get_lines(struct http_request *r)
 {
     uint8_t id[64];
     size_t id_size;
-    int64_t line, context;
+    int64_t line, context, project;
     struct source_text text;
     struct fw_failure why = {0};
     const char *image = http_query(r, "image"), *file = http_query(r, "file");
@@ -107,11 +108,15 @@ static void get_lines(struct http_request *r)
         http_reply_error(r, 400, "line=NUMBER says which");
         return;
     }
-    fw_error error = sources_find(r->collector, id, id_size, file, &text, &why);
+    if (!api_scope_symbols(r, &project))
+        return;
+    fw_error error = sources_find(r->collector, project, id, id_size, file, &text, &why);
     if (error == FW_ERR_NOT_FOUND)
         http_reply_error(r, 404,
                          "this file is not among the sources that were sent for the image, or its "
                          "debug file does not name it");
+    else if (error == FW_ERR_CORRUPT)
+        http_reply_error(r, 500, "%s", why.message);
     else if (error != FW_OK)
         http_reply_failure(r, &why);
     else
@@ -185,7 +190,8 @@ static void find_source(struct http_request *r, const char *file, const uint8_t 
     } id = {.size = 0};
     struct source_text text = {.size = 0};
     struct fw_failure why = {.code = FW_ERR_NOT_FOUND};
-    struct symbols_image *image = symbols_take_breakpad(r->collector->symbols, breakpad);
+    struct symbols_image *image =
+        symbols_take_breakpad(r->collector->symbols, symbols_of(&r->access), breakpad);
     if (image && is_there(image, offset, file, &r->arena)) {
         const struct symmap_identity *of = symmap_identity(symbols_image_map(image));
         id.size = of->id_size;
@@ -194,9 +200,12 @@ static void find_source(struct http_request *r, const char *file, const uint8_t 
     symbols_drop(image);
     fw_error error = FW_ERR_NOT_FOUND;
     if (id.size)
-        error = sources_find(r->collector, id.bytes, id.size, file, &text, &why);
+        error = sources_find(r->collector, symbols_of(&r->access), id.bytes, id.size, file, &text,
+                             &why);
     if (error == FW_ERR_NOT_FOUND)
         http_reply_error(r, 404, "no source of that file at that offset");
+    else if (error == FW_ERR_CORRUPT)
+        http_reply_error(r, 500, "%s", why.message);
     else if (error != FW_OK)
         http_reply_failure(r, &why);
     else

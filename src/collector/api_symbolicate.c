@@ -5,6 +5,7 @@
  * The limits of v5 are those of Mozilla's server: 10 jobs, ids of hexadecimal digits, file names of
  * the letters that its own file names have.
  */
+#include "collector/api_scope.h"
 #include "collector/db.h"
 #include "collector/http.h"
 #include "collector/symbol_layout.h"
@@ -91,7 +92,8 @@ static void answer_v5(struct http_request *r, const struct report *request)
     struct symbols_report *names;
     struct report_bytes out = {0};
     uint64_t began = clock_us();
-    if (symbols_report_open(r->collector->symbols, request, &names, &why) != FW_OK) {
+    if (symbols_report_open(r->collector->symbols, symbols_of(&r->access), request, &names, &why) !=
+        FW_OK) {
         http_reply_failure(r, &why);
         return;
     }
@@ -121,12 +123,13 @@ static void do_v5(struct http_request *r)
 
 /* ---- any report ---- */
 
-static bool take_name(struct db_conn *conn, struct report_image *image)
+static bool take_name(struct db_conn *conn, int64_t project, struct report_image *image)
 {
     struct db_rows *rows;
     if (db_query(conn, &rows, NULL,
-                 "SELECT DISTINCT debug_id FROM symbol_file WHERE name = $1 LIMIT 2",
-                 DB_VALUES(db_text(image->name))) != FW_OK)
+                 "SELECT DISTINCT debug_id FROM symbol_file WHERE name = $1 AND " SYMBOLS_OF(
+                     "2") " LIMIT 2",
+                 DB_VALUES(db_text(image->name), db_int(project))) != FW_OK)
         return false;
     size_t count = 0;
     while (db_next(rows)) {
@@ -143,7 +146,7 @@ static bool take_name(struct db_conn *conn, struct report_image *image)
 
 /* Lists, sanitizers and perf name images without ids: then the name may be an id itself, or be
  * that of exactly one image that is stored. */
-static void identify(struct collector *c, struct report *report)
+static void identify(struct collector *c, int64_t project, struct report *report)
 {
     struct db_conn *conn = NULL;
     size_t asked = 0;
@@ -159,7 +162,7 @@ static void identify(struct collector *c, struct report *report)
         if (!conn && db_take(c->db, DB_READ, &conn, NULL) != FW_OK)
             return;
         asked++;
-        if (!take_name(conn, image))
+        if (!take_name(conn, project, image))
             break;
     }
     db_give(c->db, conn);
@@ -225,16 +228,19 @@ static void reply_named(struct http_request *r, const struct report *report,
 static void do_symbolicate(struct http_request *r)
 {
     struct fw_failure why = {0};
+    int64_t project;
+    if (!api_scope_symbols(r, &project))
+        return;
     struct report *report;
     struct symbols_report *names;
     if (report_read(r->body, &report, &why) != FW_OK) {
         http_reply_failure(r, &why);
         return;
     }
-    identify(r->collector, report);
+    identify(r->collector, project, report);
     if (report->kind == REPORT_OTHER)
         http_reply_error(r, 422, "nothing in this text is a report or an address that is known");
-    else if (symbols_report_open(r->collector->symbols, report, &names, &why) != FW_OK)
+    else if (symbols_report_open(r->collector->symbols, project, report, &names, &why) != FW_OK)
         http_reply_failure(r, &why);
     else {
         reply_named(r, report, names);

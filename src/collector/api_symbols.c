@@ -4,11 +4,13 @@
  */
 #include "base/failure.h"
 #include "collector/api_json.h"
+#include "collector/api_scope.h"
 #include "collector/blobs.h"
 #include "collector/jobs.h"
 #include "collector/symbol_store.h"
 #include "collector/symbols.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { HAVE_MAX = 1000, ID_BYTES = 64, MISSING_DAYS = 30 };
@@ -33,8 +35,23 @@ static size_t read_id(const char *text, uint8_t id[ID_BYTES])
     return digits % 2 ? 0 : digits / 2;
 }
 
+/* False: replied. */
+static bool find_project(struct api_view *v, const char *slug)
+{
+    v->project = api_number(v, "SELECT id FROM project WHERE slug = $1", DB_VALUES(db_text(slug)));
+    if (v->error) {
+        api_end(v);
+        return false;
+    }
+    if (v->project && access_reaches(&v->r->access, v->project))
+        return true;
+    api_refuse(v, 404, "no project \"%.64s\" that this token reaches", slug);
+    return false;
+}
+
 /* ---- have ---- */
 
+/* `v->project`: whose files count beside the shared ones; 0: none. */
 static bool has_file(struct api_view *v, const json_t *wanted, bool *good)
 {
     uint8_t id[ID_BYTES];
@@ -48,10 +65,13 @@ static bool has_file(struct api_view *v, const json_t *wanted, bool *good)
     *good = size > 0 && (!kind || number);
     if (!*good)
         return false;
-    return api_number(v,
-                      "SELECT COUNT(*) FROM symbol_file WHERE debug_id = $1 AND ($2 = '' OR arch = "
-                      "$2) AND (kind = $3 OR ($3 = 0 AND kind < 4)) AND state < 2",
-                      DB_VALUES(db_bytes(id, size), db_text(arch ? arch : ""), db_int(number))) > 0;
+    return api_number(
+               v,
+               "SELECT COUNT(*) FROM symbol_file WHERE debug_id = $1 AND ($2 = '' OR arch = "
+               "$2) AND (kind = $3 OR ($3 = 0 AND kind < 4)) AND state < 2 AND project IN (0, "
+               "$4)",
+               DB_VALUES(db_bytes(id, size), db_text(arch ? arch : ""), db_int(number),
+                         db_int(v->project))) > 0;
 }
 
 static void have(struct http_request *r)
@@ -69,7 +89,12 @@ static void have(struct http_request *r)
                          HAVE_MAX);
         return;
     }
-    if (!api_begin_in(&v, r, 0)) {
+    if (!api_begin_in(&v, r, r->access.project)) {
+        json_decref(body);
+        return;
+    }
+    const char *slug = json_string_value(json_object_get(body, "project"));
+    if (slug && !find_project(&v, slug)) {
         json_decref(body);
         return;
     }
@@ -106,21 +131,12 @@ static bool of_system(const char *path)
     return false;
 }
 
-static bool find_project(struct api_view *v)
+static bool find_project_of_query(struct api_view *v)
 {
     const char *slug = http_query(v->r, "project");
-    if (!slug) {
-        api_refuse(v, 400, "project=NAME says whose reports count");
-        return false;
-    }
-    v->project = api_number(v, "SELECT id FROM project WHERE slug = $1", DB_VALUES(db_text(slug)));
-    if (v->error) {
-        api_end(v);
-        return false;
-    }
-    if (v->project && access_reaches(&v->r->access, v->project))
-        return true;
-    api_refuse(v, 404, "no project \"%.64s\" that this token reaches", slug);
+    if (slug)
+        return find_project(v, slug);
+    api_refuse(v, 400, "project=NAME says whose reports count");
     return false;
 }
 
@@ -147,15 +163,16 @@ static void missing(struct http_request *r)
     if (!http_query_number(r, "days", 1, API_DAYS_MAX, MISSING_DAYS, &days) ||
         !api_begin_in(&v, r, 0))
         return;
-    if (!find_project(&v) || !api_cursor_read(&v, &at))
+    if (!find_project_of_query(&v) || !api_cursor_read(&v, &at))
         return;
     int64_t first = (int64_t)(collector_now_ms() / 86400000) - days + 1;
     struct db_rows *rows = api_query(
         &v,
-        "SELECT i.id, i.debug_id, i.name, i.arch, i.path, " API_SUM("d.reports") ", " API_SUM(
-            "d.frames") ", MAX(d.day) FROM image_day d JOIN image i ON i.id = d.image "
-                        "WHERE d.project = $1 AND d.day >= $2 AND i.has_map = 0 AND "
-                        "length(i.debug_id) > 0 GROUP BY i.id, i.debug_id, i.name, i.arch, i.path "
+        "SELECT i.id, i.debug_id, i.name, a.arch, i.path, " API_SUM("d.reports") ", " API_SUM(
+            "d.frames") ", MAX(d.day) FROM image_day d JOIN project_image i ON i.image = "
+                        "d.image AND i.project = d.project JOIN image a ON a.id = d.image WHERE "
+                        "d.project = $1 AND d.day >= $2 AND i.has_map = 0 AND "
+                        "length(i.debug_id) > 0 GROUP BY i.id, i.debug_id, i.name, a.arch, i.path "
                         "HAVING SUM(d.reports) < $3 OR (SUM(d.reports) = $3 AND i.id < $4) "
                         "ORDER BY SUM(d.reports) DESC, i.id DESC LIMIT $5",
         DB_VALUES(db_int(v.project), db_int(first), db_int(at.rank), db_int(at.id),
@@ -190,8 +207,10 @@ static void list_words(struct api_view *v, const char *words)
     api_shut(&v->out, ']');
 }
 
+/* Who sent and used a shared file is not told to a project: it may have been another one. */
 static void file_row(struct api_view *v, const struct db_rows *rows)
 {
+    bool mine = !v->r->access.project || db_get_int(rows, 12);
     static const char *const states[] = {"stored", "mapped", "unusable"};
     int64_t kind = db_get_int(rows, 3), state = db_get_int(rows, 6);
     api_open(&v->out, NULL, '{');
@@ -205,8 +224,9 @@ static void file_row(struct api_view *v, const struct db_rows *rows)
     api_text(&v->out, "message", db_get_text(rows, 7));
     list_words(v, db_get_text(rows, 8));
     api_int(&v->out, "uploaded_ms", db_get_int(rows, 9));
-    api_text(&v->out, "uploaded_by", db_get_text(rows, 10));
-    api_int(&v->out, "used_ms", db_get_int(rows, 11));
+    api_text(&v->out, "uploaded_by", mine ? db_get_text(rows, 10) : "");
+    api_int(&v->out, "used_ms", db_get_int(rows, mine ? 11 : 9));
+    api_text(&v->out, "project", db_get_text(rows, 13));
     api_shut(&v->out, '}');
 }
 
@@ -252,10 +272,12 @@ static void files(struct http_request *r)
     struct db_rows *rows = api_query(
         &v,
         "SELECT id, debug_id, arch, kind, name, size, state, message, features, uploaded_ms, "
-        "uploaded_by, used_ms FROM symbol_file WHERE id < $1 AND ($2 = '' OR name LIKE $3 OR "
-        "(debug_id >= $4 AND debug_id < $5)) ORDER BY id DESC LIMIT $6",
+        "uploaded_by, used_ms, project, (SELECT slug FROM project p WHERE p.id = "
+        "symbol_file.project) FROM symbol_file WHERE id < $1 AND ($2 = '' OR name LIKE $3 OR "
+        "(debug_id >= $4 AND debug_id < $5)) AND " SYMBOLS_OF("7") " ORDER BY id DESC LIMIT $6",
         DB_VALUES(db_int(at.id), db_text(q), db_text(pattern), db_bytes(low.data, low.size),
-                  db_bytes(high.data, high.size), db_int(at.limit + 1)));
+                  db_bytes(high.data, high.size), db_int(at.limit + 1),
+                  db_int(symbols_of(&r->access))));
     api_open(&v.out, NULL, '{');
     api_open(&v.out, "items", '[');
     while (api_next(&v, rows) && count++ < at.limit) {
@@ -282,29 +304,37 @@ static fw_error remove_row(struct http_request *r, int64_t id, struct symbol_fil
         return error;
     error = db_begin(conn, why);
     if (error == FW_OK)
-        error = symbol_store_remove(conn, id, file, why);
+        error = symbol_store_remove(conn, symbols_of(&r->access), id, file, why);
     symbol_id_hex(file->id, file->id_size, hex, sizeof hex);
     if (error == FW_OK)
         audit(conn, &r->access, "symbols.remove", hex, file->name);
     if (error == FW_OK)
-        error = symbol_store_orphan(conn, file->id, file->id_size, left, why);
+        error = symbol_store_orphan(conn, file->project, file->id, file->id_size, left, why);
     if (error == FW_OK)
         error = db_commit(conn, why);
     db_give(r->collector->db, conn);
     return error;
 }
 
+/* {id} of the path; 0, and replied, when it is none. */
+static int64_t id_of_path(struct http_request *r)
+{
+    const char *text = http_part(r, "id");
+    char *end = NULL;
+    long long id = text ? strtoll(text, &end, 10) : 0;
+    if (id > 0 && !*end)
+        return id;
+    http_reply_error(r, 404, "no file of that number");
+    return 0;
+}
+
 static void take_away(struct http_request *r)
 {
     struct symbol_file file;
     struct fw_failure why = {0};
-    const char *text = http_part(r, "id");
-    char *end = NULL;
-    long long id = text ? strtoll(text, &end, 10) : 0;
-    if (id <= 0 || *end) {
-        http_reply_error(r, 404, "no file of that number");
+    int64_t id = id_of_path(r);
+    if (!id)
         return;
-    }
     for (int64_t row = id, left = 0; row; row = left) {
         if (remove_row(r, row, &file, &left, &why) != FW_OK) {
             http_reply_failure(r, &why);
@@ -320,6 +350,58 @@ static void take_away(struct http_request *r)
     http_reply_text(r, 204, "text/plain", "");
 }
 
+/* ---- whose ---- */
+
+static fw_error give_row(struct http_request *r, int64_t id, int64_t project, const char *slug,
+                         struct symbol_file *file, struct fw_failure *why)
+{
+    struct db_conn *conn;
+    char hex[2 * ID_BYTES + 1], detail[64];
+    fw_error error = db_take(r->collector->db, DB_WRITE, &conn, why);
+    if (error != FW_OK)
+        return error;
+    error = db_begin(conn, why);
+    if (error == FW_OK)
+        error = symbol_store_give(conn, id, project, file, why);
+    symbol_id_hex(file->id, file->id_size, hex, sizeof hex);
+    snprintf(detail, sizeof detail, "%s", slug ? slug : "shared");
+    if (error == FW_OK)
+        audit(conn, &r->access, "symbols.give", hex, detail);
+    if (error == FW_OK)
+        error = db_commit(conn, why);
+    db_give(r->collector->db, conn);
+    return error;
+}
+
+/* Shared with all projects, or one's own: for who administers all of them. */
+static void give(struct http_request *r)
+{
+    struct symbol_file file;
+    struct fw_failure why = {0};
+    int64_t id = id_of_path(r);
+    json_t *body = id ? http_json(r) : NULL;
+    if (!body)
+        return;
+    const json_t *whose = json_object_get(body, "project");
+    const char *slug = json_string_value(whose);
+    int64_t project = 0;
+    if (r->access.project)
+        http_reply_error(r, 403, "this needs a token that is not limited to one project");
+    else if (!json_is_string(whose) && !json_is_null(whose))
+        http_reply_error(r, 400, "\"project\" names the project, or is null: shared with all");
+    else if (slug && !api_scope_project(r, slug, &project))
+        ; /* replied */
+    else if (give_row(r, id, project, slug, &file, &why) == FW_OK) {
+        symbols_changed(r->collector->symbols, file.id, file.id_size);
+        jobs_wake(r->collector->jobs);
+        http_reply_text(r, 204, "text/plain", "");
+    } else if (why.code == FW_ERR_ARGUMENT)
+        http_reply_error(r, 409, "%s", why.message);
+    else
+        http_reply_failure(r, &why);
+    json_decref(body);
+}
+
 static const struct http_route routes[] = {
     {.method = "POST",
      .pattern = "/api/v1/symbols/have",
@@ -332,6 +414,11 @@ static const struct http_route routes[] = {
      .needs = ACCESS_READ,
      .handle = missing},
     {.method = "GET", .pattern = "/api/v1/symbols/files", .needs = ACCESS_READ, .handle = files},
+    {.method = "PATCH",
+     .pattern = "/api/v1/symbols/files/{id}",
+     .needs = ACCESS_ADMIN,
+     .body_limit = 4096,
+     .handle = give},
     {.method = "DELETE",
      .pattern = "/api/v1/symbols/files/{id}",
      .needs = ACCESS_SYMBOLS_WRITE,

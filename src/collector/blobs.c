@@ -77,6 +77,11 @@ fw_error blobs_file(struct blobs *blobs, const char *key, int *fd, struct fw_fai
     return error ? error : blobs->driver->file(blobs, key, fd, why);
 }
 
+bool blobs_forget_copy(struct blobs *blobs, const char *key)
+{
+    return blobs->driver->forget_copy && blobs->driver->forget_copy(blobs, key);
+}
+
 fw_error blobs_size(struct blobs *blobs, const char *key, uint64_t *size, struct fw_failure *why)
 {
     *size = 0;

@@ -41,6 +41,9 @@ fw_error blobs_get(struct blobs *blobs, const char *key, uint64_t offset, uint64
 /* A file of this machine with the blob's contents, open for reading and there to be mapped. The
  * descriptor is the caller's. */
 fw_error blobs_file(struct blobs *blobs, const char *key, int *fd, struct fw_failure *why);
+/* Removes this machine's copy of a blob that lies elsewhere: blobs_file fetches it anew. False:
+ * there are no copies, the store is of this machine. */
+bool blobs_forget_copy(struct blobs *blobs, const char *key);
 fw_error blobs_size(struct blobs *blobs, const char *key, uint64_t *size, struct fw_failure *why);
 /* Of a key that is not there: FW_OK. */
 fw_error blobs_remove(struct blobs *blobs, const char *key, struct fw_failure *why);

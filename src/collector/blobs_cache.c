@@ -2,6 +2,7 @@
 
 #include "base/failure.h"
 #include "base/hex.h"
+#include "collector/clock.h"
 #include "collector/files.h"
 
 #include <dirent.h>
@@ -75,7 +76,8 @@ static size_t read_copies(DIR *folder, struct copy **copies)
         if (fstatat(dirfd(folder), e->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(info.st_mode))
             continue;
-        if (e->d_name[0] == '.' && info.st_mtime < time(NULL) - LEFT_OVER)
+        if (e->d_name[0] == '.' && info.st_mtime < clock_real_ms() / 1000 - LEFT_OVER &&
+            clock_may_remove(NULL) == FW_OK)
             unlinkat(dirfd(folder), e->d_name, 0);
         if (strlen(e->d_name) != NAME_SIZE - 1)
             continue;

@@ -21,7 +21,8 @@ struct blobs_driver {
     fw_error (*list)(struct blobs *blobs, const char *prefix, blobs_each each, void *context,
                      struct fw_failure *why);
     uint64_t (*free)(struct blobs *blobs);
-    void (*tidy)(struct blobs *blobs); /* NULL: nothing is left */
+    bool (*forget_copy)(struct blobs *blobs, const char *key); /* NULL: there are no copies */
+    void (*tidy)(struct blobs *blobs);                         /* NULL: nothing is left */
     double (*used)(struct blobs *blobs);
     fw_error (*hold)(struct blobs *blobs, int *fd, struct fw_failure *why);
 };

@@ -6,6 +6,7 @@
  */
 #include "base/failure.h"
 #include "collector/blobs_driver.h"
+#include "collector/clock.h"
 #include "collector/files.h"
 
 #include <errno.h>
@@ -58,11 +59,11 @@ static uint64_t milliseconds(struct timespec t)
 static void remove_left_over(struct files *f)
 {
     char path[PATH_MAX];
-    if (path_of(f, ".new", path, NULL))
+    if (clock_may_remove(NULL) || path_of(f, ".new", path, NULL))
         return;
     char *roots[] = {path, NULL};
     FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    time_t before = time(NULL) - 60 * 60; /* since it was written to */
+    time_t before = (time_t)(clock_real_ms() / 1000) - 60 * 60; /* since it was written to */
     for (FTSENT *e; walk && (e = fts_read(walk));)
         if (e->fts_info == FTS_F && e->fts_statp->st_mtime < before)
             unlink(e->fts_path);
@@ -99,15 +100,34 @@ fw_error blobs_files_open(const char *folder, struct blobs **blobs, struct fw_fa
         close_it(&f->base);
         return error;
     }
-    remove_left_over(f);
     *blobs = &f->base;
     return FW_OK;
 }
 
 /* ---- writing ---- */
 
-/* Under its key. Removing the last blob of a folder removes the folder, perhaps just now: again. */
-static fw_error publish(struct files *f, const char *from, const char *key, struct fw_failure *why)
+/* A lock over all folders of the store, or -1. Who puts a file into a folder shares it; folders are
+ * removed only while nobody has it, for else they could go as fast as others make them. */
+static int lock_folders(struct files *f, int how)
+{
+    char path[PATH_MAX];
+    int fd = path_of(f, ".new", path, NULL) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, how) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static void unlock_folders(int lock)
+{
+    if (lock >= 0)
+        close(lock);
+}
+
+/* Under its key. Where the file system has no locks, the folder may be removed meanwhile: again. */
+static fw_error publish_locked(struct files *f, const char *from, const char *key,
+                               struct fw_failure *why)
 {
     char path[PATH_MAX];
     fw_error error = path_of(f, key, path, why);
@@ -121,6 +141,14 @@ static fw_error publish(struct files *f, const char *from, const char *key, stru
     }
     return error ? error
                  : failure_say(why, FW_ERR_TIMEOUT, 0, "the folder of %.100s comes and goes", key);
+}
+
+static fw_error publish(struct files *f, const char *from, const char *key, struct fw_failure *why)
+{
+    int lock = lock_folders(f, LOCK_SH);
+    fw_error error = publish_locked(f, from, key, why);
+    unlock_folders(lock);
+    return error;
 }
 
 static fw_error open_new(const char *path, int *fd, struct fw_failure *why)
@@ -212,12 +240,14 @@ static fw_error remove_now(struct files *f, const char *key, struct fw_failure *
     if (unlink(path) != 0)
         return errno == ENOENT || errno == ENOTDIR ? FW_OK
                                                    : files_say(why, errno, "cannot remove %s", key);
+    int lock = lock_folders(f, LOCK_EX | LOCK_NB);
     size_t root = strlen(f->folder);
-    for (char *slash; (slash = strrchr(path, '/')) && (size_t)(slash - path) > root;) {
+    for (char *slash; lock >= 0 && (slash = strrchr(path, '/')) && (size_t)(slash - path) > root;) {
         *slash = 0;
         if (rmdir(path) != 0) /* holds others */
             break;
     }
+    unlock_folders(lock);
     return FW_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "base/failure.h"
 #include "collector/blobs_cache.h"
 #include "collector/blobs_driver.h"
+#include "collector/clock.h"
 #include "collector/collector.h"
 #include "collector/files.h"
 #include "collector/log.h"
@@ -370,9 +371,17 @@ static fw_error list(struct blobs *blobs, const char *prefix, blobs_each each, v
     return error;
 }
 
+static bool forget_copy(struct blobs *blobs, const char *key)
+{
+    blobs_cache_drop(mine(blobs)->cache, key);
+    return true;
+}
+
 /* A day: what another server still sends is not to be touched. */
 static void tidy(struct blobs *blobs)
 {
+    if (clock_may_remove(NULL))
+        return;
     size_t aborted = s3_tidy(mine(blobs)->s3, collector_now_ms() - DAY_MS);
     if (aborted)
         log_line("S3: %zu uploads that servers had left half sent were removed", aborted);
@@ -407,6 +416,7 @@ static const struct blobs_driver driver = {
     .remove = remove_it,
     .list = list,
     .free = free_bytes,
+    .forget_copy = forget_copy,
     .tidy = tidy,
     .used = used,
     .hold = hold,

@@ -2,27 +2,11 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
+#include "collector/intake_limits.h"
+#include "collector/versions.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct cell { /* calls of one place in one version */
-    const char *api, *function, *image, *file;
-    uint32_t line, version;
-    int64_t count, stacks, first_ms, last_ms;
-    bool chosen; /* the filter lets it through */
-};
-
-struct cells {
-    struct cell *items;
-    size_t count, capacity;
-};
-
-struct names { /* of APIs; few */
-    const char **texts;
-    int64_t *ids;
-    size_t count, capacity, id_capacity;
-};
 
 /* --- patterns --- */
 
@@ -55,161 +39,122 @@ bool calls_fits(const char *pattern, const char *text)
 
 /* --- reading --- */
 
-static const char *keep(struct api_view *v, struct calls_table *t, const char *text)
+enum part { PART_ALL, PART_BEFORE, PART_AFTER };
+
+struct reading {
+    struct api_view *v;
+    struct calls_table *t;
+    enum part part;
+    const char *version; /* "": all */
+    int64_t first_day;
+    struct pending *pending;
+    size_t pending_count, pending_capacity;
+};
+
+static const char *keep(struct reading *r, const char *text)
 {
-    size_t size = text ? strlen(text) + 1 : 0;
-    char *copy = text ? arena_take(&t->arena, size) : NULL;
-    if (text && !copy)
-        api_no_memory(v);
+    size_t size = text && *text ? strlen(text) + 1 : 0;
+    char *copy = size ? arena_take(&r->t->arena, size) : NULL;
+    if (size && !copy)
+        api_no_memory(r->v);
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
-static void read_versions(struct api_view *v, struct calls_table *t)
+static void put(struct reading *r, struct calls_row row)
 {
-    size_t capacity = 0;
-    struct db_rows *rows = api_query(v,
-                                     "SELECT id, version, build, first_ms FROM version"
-                                     " WHERE project = $1 ORDER BY first_ms, id LIMIT $2",
-                                     DB_VALUES(db_int(v->project), db_int(CALLS_VERSIONS)));
-    while (api_next(v, rows)) {
-        if (!array_room(&t->versions, &capacity, t->version_count, sizeof *t->versions)) {
-            api_no_memory(v);
-            break;
-        }
-        t->versions[t->version_count++] =
-            (struct calls_version){.id = db_get_int(rows, 0),
-                                   .first_ms = db_get_int(rows, 3),
-                                   .version = keep(v, t, db_get_text(rows, 1)),
-                                   .build = keep(v, t, db_get_text(rows, 2))};
+    struct calls_table *t = r->t;
+    if (!array_room(&t->rows, &t->capacity, t->count, sizeof row)) {
+        api_no_memory(r->v);
+        return;
     }
+    row.before = r->part == PART_BEFORE ? row.count : 0;
+    row.after = r->part == PART_AFTER ? row.count : 0;
+    t->rows[t->count++] = row;
+}
+
+/* $1 project, $2 first day, $3 version. */
+/* clang-format off */
+#define CALLER_ROWS(sums)                                                                          \
+    "SELECT t.text, c.image, c.function, c.file, c.line, s.calls, s.first_day, s.last_day,"        \
+    " " VERSION_LABEL("v") " FROM (" sums ") s JOIN call_caller c ON c.id = s.id"                  \
+    " JOIN term t ON t.id = c.api LEFT JOIN version v ON v.id = c.first_version"
+#define SUMS_OF_DAYS                                                                               \
+    "SELECT d.caller AS id, " API_SUM("d.count") " AS calls, MIN(d.day) AS first_day,"             \
+    " MAX(d.day) AS last_day FROM call_caller_day d WHERE d.project = $1 AND d.day >= $2"          \
+    " AND $3 = '' GROUP BY d.caller"
+/* No OR here: with one, SQLite reads the rows of all versions. */
+#define SUMS_OF_VERSION                                                                            \
+    "SELECT s.caller AS id, " API_SUM("d.count") " AS calls, MIN(d.day) AS first_day,"             \
+    " MAX(d.day) AS last_day FROM call_day d CROSS JOIN call_site s WHERE d.project = $1"          \
+    " AND d.version IN " API_VERSIONS_NAMED " AND d.day >= $2 AND s.id = d.site"                   \
+    " AND s.caller IS NOT NULL AND (s.todo & 1) = 0 GROUP BY s.caller"
+/* Places without a name, or whose name may be another by now; $4 so many. */
+static const char pending_sql[] =
+    "SELECT t.text, s.image, s.site_offset, s.kind, c.image, c.function, p.calls, p.first_day,"    \
+    " p.last_day, " VERSION_LABEL("v") ", (SELECT " VERSION_LABEL("f") " FROM call_day d"              
+    " JOIN version f ON f.id = d.version WHERE d.site = p.site ORDER BY f.sort_key, f.id LIMIT 1)"
+    " FROM (SELECT d.site AS site, " API_SUM("d.count") " AS calls,"                    \
+    " MIN(d.day) AS first_day, MAX(d.day) AS last_day FROM (SELECT s.id FROM call_site s"          \
+    " WHERE s.todo <> 0 AND (s.todo & 1) = 1 AND s.project = $1 ORDER BY s.id LIMIT $4) w"         \
+    " CROSS JOIN call_day d WHERE d.site = w.id AND d.project = $1 AND d.day >= $2"                   \
+    " AND " API_OF_VERSION("d") " GROUP BY d.site) p"                                              \
+    " JOIN call_site s ON s.id = p.site JOIN term t ON t.id = s.api"                               \
+    " LEFT JOIN call_caller c ON c.id = s.caller LEFT JOIN version v ON v.id = c.first_version";
+/* clang-format on */
+
+static void read_callers(struct reading *r)
+{
+    struct api_view *v = r->v;
+    struct db_rows *rows =
+        api_query(v, *r->version ? CALLER_ROWS(SUMS_OF_VERSION) : CALLER_ROWS(SUMS_OF_DAYS),
+                  DB_VALUES(db_int(v->project), db_int(r->first_day), db_text(r->version)));
+    while (api_next(v, rows))
+        put(r, (struct calls_row){.api = keep(r, db_get_text(rows, 0)),
+                                  .image = keep(r, db_get_text(rows, 1)),
+                                  .function = keep(r, db_get_text(rows, 2)),
+                                  .file = keep(r, db_get_text(rows, 3)),
+                                  .line = (uint32_t)db_get_int(rows, 4),
+                                  .count = db_get_int(rows, 5),
+                                  .first_day = db_get_int(rows, 6),
+                                  .last_day = db_get_int(rows, 7),
+                                  .first_version = keep(r, db_get_text(rows, 8))});
     api_done(v, rows);
 }
 
-static bool is_version(const struct calls_version *version, const char *text)
-{
-    size_t size = strlen(version->version);
-    if (!*text || strcmp(version->version, text) == 0)
-        return true;
-    if (!*version->build || strncmp(text, version->version, size) != 0 ||
-        strncmp(text + size, " (", 2) != 0)
-        return false;
-    text += size + 2;
-    size = strlen(version->build);
-    return strncmp(text, version->build, size) == 0 && strcmp(text + size, ")") == 0;
-}
-
-static uint32_t version_of(const struct calls_table *t, int64_t id)
-{
-    for (uint32_t i = 0; i < t->version_count; i++)
-        if (t->versions[i].id == id)
-            return i;
-    return UINT32_MAX;
-}
-
-struct raw { /* a row of the query; names come when it has ended */
-    int64_t api, version, count, stacks, first_ms, last_ms;
+struct pending { /* a place to be named; it may count for a caller already */
+    struct calls_row row, counted;
     struct stack_frame frame;
 };
 
-struct raws {
-    struct raw *items;
-    size_t count, capacity;
-};
-
-static void read_raws(struct api_view *v, struct calls_table *t, struct raws *raws)
+static void read_pending(struct reading *r)
 {
-    struct db_rows *rows = api_query(
-        v,
-        "SELECT api, version, caller_image, caller_offset, caller_kind, " API_SUM(
-            "count") ","
-                     " COUNT(*), MIN(first_ms), MAX(last_ms) FROM call WHERE project = $1"
-                     " GROUP BY api, caller_image, caller_offset, caller_kind, version LIMIT $2",
-        DB_VALUES(db_int(v->project), db_int(CALLS_CELLS + 1)));
+    struct api_view *v = r->v;
+    struct db_rows *rows = api_query(v, pending_sql,
+                                     DB_VALUES(db_int(v->project), db_int(r->first_day),
+                                               db_text(r->version), db_int(CALLS_PENDING + 1)));
     while (api_next(v, rows)) {
-        if (raws->count == CALLS_CELLS) {
-            t->truncated = true;
-            break;
-        }
-        if (!array_room(&raws->items, &raws->capacity, raws->count, sizeof *raws->items)) {
+        if (!array_room(&r->pending, &r->pending_capacity, r->pending_count, sizeof *r->pending)) {
             api_no_memory(v);
             break;
         }
-        raws->items[raws->count++] =
-            (struct raw){.api = db_get_int(rows, 0),
-                         .version = db_get_int(rows, 1),
-                         .frame = stack_frame_of(db_get_int(rows, 2), (uint64_t)db_get_int(rows, 3),
-                                                 (uint64_t)db_get_int(rows, 4)),
-                         .count = db_get_int(rows, 5),
-                         .stacks = db_get_int(rows, 6),
-                         .first_ms = db_get_int(rows, 7),
-                         .last_ms = db_get_int(rows, 8)};
+        struct pending *p = &r->pending[r->pending_count++];
+        *p = (struct pending){.row = {.api = keep(r, db_get_text(rows, 0)),
+                                      .count = db_get_int(rows, 6),
+                                      .first_day = db_get_int(rows, 7),
+                                      .last_day = db_get_int(rows, 8)},
+                              .frame =
+                                  stack_frame_of(db_get_int(rows, 1), (uint64_t)db_get_int(rows, 2),
+                                                 (uint64_t)db_get_int(rows, 3))};
+        p->counted = p->row;
+        p->counted.image = keep(r, db_get_text(rows, 4));
+        p->counted.function = keep(r, db_get_text(rows, 5));
+        p->counted.first_version = keep(r, db_get_text(rows, 9));
+        p->row.first_version = keep(r, db_get_text(rows, 10));
+        p->counted.count = db_is_null(rows, 4) || *r->version ? 0 : -p->row.count;
     }
     api_done(v, rows);
+    r->t->truncated |= r->pending_count > CALLS_PENDING;
 }
-
-static const char *api_name(struct api_view *v, struct calls_table *t, struct names *names,
-                            int64_t id)
-{
-    for (size_t i = 0; i < names->count; i++)
-        if (names->ids[i] == id)
-            return names->texts[i];
-    const char *text = "";
-    struct db_rows *rows =
-        api_query(v, "SELECT text FROM term WHERE id = $1", DB_VALUES(db_int(id)));
-    if (api_next(v, rows))
-        text = keep(v, t, db_get_text(rows, 0));
-    api_done(v, rows);
-    if (!array_room(&names->texts, &names->capacity, names->count, sizeof *names->texts) ||
-        !array_room(&names->ids, &names->id_capacity, names->count, sizeof *names->ids)) {
-        api_no_memory(v);
-        return "";
-    }
-    names->ids[names->count] = id;
-    names->texts[names->count++] = text;
-    return text;
-}
-
-static void name_caller(struct calls_table *t, const struct stack_frame *frame, struct cell *cell)
-{
-    struct api_place *place = api_frames_place(t->frames, frame);
-    if (!place)
-        return;
-    cell->image = place->image && *place->image->name ? place->image->name : NULL;
-    if (place->found.count <= place->found.tail_calls)
-        return;
-    const struct report_name *name = &place->found.names[place->found.tail_calls];
-    cell->function = name->function;
-    cell->file = name->file;
-    cell->line = name->line;
-}
-
-static void name_cells(struct api_view *v, struct calls_table *t, const struct raws *raws,
-                       struct cells *cells)
-{
-    struct names apis = {.count = 0};
-    for (size_t i = 0; i < raws->count && !v->error; i++) {
-        const struct raw *raw = &raws->items[i];
-        struct cell cell = {.version = version_of(t, raw->version),
-                            .count = raw->count,
-                            .stacks = raw->stacks,
-                            .first_ms = raw->first_ms,
-                            .last_ms = raw->last_ms};
-        if (cell.version == UINT32_MAX)
-            continue;
-        cell.api = api_name(v, t, &apis, raw->api);
-        cell.chosen = raw->last_ms >= v->filter.first_day * 86400000 &&
-                      is_version(&t->versions[cell.version], v->filter.version);
-        name_caller(t, &raw->frame, &cell);
-        if (!array_room(&cells->items, &cells->capacity, cells->count, sizeof cell))
-            api_no_memory(v);
-        else
-            cells->items[cells->count++] = cell;
-    }
-    free(apis.texts);
-    free(apis.ids);
-}
-
-/* --- cells to rows --- */
 
 static int compare_text(const char *a, const char *b)
 {
@@ -218,107 +163,111 @@ static int compare_text(const char *a, const char *b)
     return strcmp(a, b);
 }
 
-static int compare_callers(const struct cell *a, const struct cell *b)
-{
-    int order = compare_text(a->api, b->api);
-    order = order ? order : compare_text(a->image, b->image);
-    return order ? order : compare_text(a->function, b->function);
-}
-
 static int by_caller(const void *a, const void *b)
-{
-    const struct cell *x = a, *y = b;
-    int order = compare_callers(x, y);
-    return order ? order : (x->version > y->version) - (x->version < y->version);
-}
-
-static int by_calls(const void *a, const void *b)
-{
-    const struct calls_row *x = a, *y = b;
-    return (x->count < y->count) - (x->count > y->count);
-}
-
-static int by_api(const void *a, const void *b)
 {
     const struct calls_row *x = a, *y = b;
     int order = compare_text(x->api, y->api);
-    order = order ? order : by_calls(a, b);
     order = order ? order : compare_text(x->image, y->image);
     return order ? order : compare_text(x->function, y->function);
 }
 
-static void add_count(struct calls_count *by, struct calls_row *row, const struct cell *cell)
+static const struct report_name *name_of(struct api_place *place)
 {
-    if (!row->by_count || by[row->by_count - 1].version != cell->version)
-        by[row->by_count++] = (struct calls_count){.version = cell->version};
-    by[row->by_count - 1].count += cell->count;
+    return place && place->found.count > place->found.tail_calls
+               ? &place->found.names[place->found.tail_calls]
+               : NULL;
 }
 
-/* One row of `count` cells with the same caller. False: the filter leaves nothing of it. */
-static bool make_row(struct api_view *v, struct calls_table *t, const struct cell *cells,
-                     size_t count, struct calls_row *row)
+void calls_caller(struct api_frames *frames, const struct stack_frame *frame, const char **image,
+                  const char **function)
 {
-    int64_t first_ms = INT64_MAX;
-    struct calls_count *by = arena_take_many(&t->arena, count, sizeof *by);
-    *row = (struct calls_row){.api = cells->api,
-                              .function = cells->function,
-                              .image = cells->image,
-                              .file = cells->file,
-                              .line = cells->line,
-                              .first_version = UINT32_MAX,
-                              .first_ms = INT64_MAX,
-                              .by = by};
-    if (!by) {
-        api_no_memory(v);
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (cells[i].first_ms < first_ms) {
-            first_ms = cells[i].first_ms;
-            row->first_version = cells[i].version;
-        }
-        if (!cells[i].chosen)
-            continue;
-        add_count(by, row, &cells[i]);
-        row->count += cells[i].count;
-        row->stacks += cells[i].stacks;
-        row->first_ms = cells[i].first_ms < row->first_ms ? cells[i].first_ms : row->first_ms;
-        row->last_ms = cells[i].last_ms > row->last_ms ? cells[i].last_ms : row->last_ms;
-    }
-    return row->by_count > 0;
+    struct api_place *place = api_frames_place(frames, frame);
+    const struct report_name *name = name_of(place);
+    *image = place && place->image && *place->image->name ? place->image->name : NULL;
+    *function = name && name->function && *name->function ? name->function : NULL;
 }
 
-static void make_rows(struct api_view *v, struct calls_table *t, struct cells *cells)
+/* When no query is open: names ask the database. */
+static void name_pending(struct reading *r)
 {
-    size_t capacity = 0;
-    if (cells->count)
-        qsort(cells->items, cells->count, sizeof *cells->items, by_caller);
-    for (size_t i = 0, next; i < cells->count && !v->error; i = next) {
-        struct calls_row row;
-        for (next = i + 1;
-             next < cells->count && compare_callers(&cells->items[i], &cells->items[next]) == 0;)
-            next++;
-        if (!make_row(v, t, &cells->items[i], next - i, &row))
-            continue;
-        if (!array_room(&t->rows, &capacity, t->row_count, sizeof row))
-            api_no_memory(v);
+    for (size_t i = 0; i < r->pending_count && !r->v->error; i++) {
+        struct pending *p = &r->pending[i];
+        const struct report_name *name = name_of(api_frames_place(r->t->frames, &p->frame));
+        calls_caller(r->t->frames, &p->frame, &p->row.image, &p->row.function);
+        p->row.file = name ? name->file : NULL;
+        p->row.line = name ? name->line : 0;
+        if (by_caller(&p->row, &p->counted) == 0 && p->counted.first_version)
+            p->row.first_version = p->counted.first_version;
+        put(r, p->row);
+        if (p->counted.count)
+            put(r, p->counted);
+    }
+}
+
+static void read_part(struct api_view *v, struct calls_table *t, enum part part,
+                      const char *version, int64_t first_day)
+{
+    struct reading r = {.v = v, .t = t, .part = part, .version = version, .first_day = first_day};
+    read_callers(&r);
+    read_pending(&r);
+    name_pending(&r);
+    free(r.pending);
+}
+
+/* --- one row for each caller --- */
+
+static void merge_into(struct calls_row *to, const struct calls_row *from)
+{
+    to->count += from->count;
+    to->before += from->before;
+    to->after += from->after;
+    to->first_day = from->first_day < to->first_day ? from->first_day : to->first_day;
+    to->last_day = from->last_day > to->last_day ? from->last_day : to->last_day;
+    to->first_version = to->first_version ? to->first_version : from->first_version;
+    if (!to->file) {
+        to->file = from->file;
+        to->line = from->line;
+    }
+}
+
+static void merge_rows(struct calls_table *t)
+{
+    size_t kept = 0;
+    if (t->count)
+        qsort(t->rows, t->count, sizeof *t->rows, by_caller);
+    for (size_t i = 0; i < t->count; i++) {
+        if (kept && by_caller(&t->rows[kept - 1], &t->rows[i]) == 0)
+            merge_into(&t->rows[kept - 1], &t->rows[i]);
         else
-            t->rows[t->row_count++] = row;
+            t->rows[kept++] = t->rows[i];
     }
-    if (t->row_count > CALLS_ROWS) {
-        qsort(t->rows, t->row_count, sizeof *t->rows, by_calls);
-        t->row_count = CALLS_ROWS;
-        t->truncated = true;
+    t->count = kept;
+}
+
+static bool is_other(const char *text)
+{
+    return text && strcmp(text, LIMITS_OTHER) == 0;
+}
+
+/* Without callers that nothing is left of; what counts as "(other)" hides who it was. */
+static void tidy_rows(struct calls_table *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct calls_row *row = &t->rows[i];
+        if (row->count <= 0)
+            continue;
+        t->truncated |= is_other(row->api) || is_other(row->image);
+        t->rows[kept++] = *row;
     }
-    if (t->row_count)
-        qsort(t->rows, t->row_count, sizeof *t->rows, by_api);
+    t->count = kept;
 }
 
 /* --- the allow list --- */
 
 static void allow_rows(struct calls_table *t, int64_t id, const char *api, const char *caller)
 {
-    for (size_t i = 0; i < t->row_count; i++) {
+    for (size_t i = 0; i < t->count; i++) {
         struct calls_row *row = &t->rows[i];
         if (row->rule || !calls_fits(api, row->api))
             continue;
@@ -344,40 +293,45 @@ static void read_allowed(struct api_view *v, struct calls_table *t)
 
 /* --- all of it --- */
 
+static void finish(struct api_view *v, struct calls_table *t)
+{
+    merge_rows(t);
+    tidy_rows(t);
+    read_allowed(v, t);
+}
+
+static bool begin(struct api_view *v, struct calls_table *t)
+{
+    *t = (struct calls_table){.frames = api_frames_new(v)};
+    return t->frames != NULL;
+}
+
 void calls_table_read(struct api_view *v, struct calls_table *t)
 {
-    struct raws raws = {.count = 0};
-    struct cells cells = {.count = 0};
-    *t = (struct calls_table){.frames = api_frames_new(v)};
-    read_versions(v, t);
-    read_raws(v, t, &raws);
-    name_cells(v, t, &raws, &cells);
-    if (!v->error && cells.count)
-        make_rows(v, t, &cells);
-    read_allowed(v, t);
-    free(raws.items);
-    free(cells.items);
+    if (!begin(v, t))
+        return;
+    read_part(v, t, PART_ALL, v->filter.version, v->filter.first_day);
+    finish(v, t);
+}
+
+void calls_table_read_two(struct api_view *v, const char *from, const char *to,
+                          struct calls_table *t)
+{
+    if (!begin(v, t))
+        return;
+    read_part(v, t, PART_BEFORE, from, 0);
+    read_part(v, t, PART_AFTER, to, 0);
+    finish(v, t);
 }
 
 void calls_table_free(struct calls_table *t)
 {
-    free(t->versions);
     free(t->rows);
     arena_free(&t->arena);
     api_frames_free(t->frames);
 }
 
-int64_t calls_in(const struct calls_table *t, const struct calls_row *row, const char *version)
-{
-    int64_t count = 0;
-    for (uint32_t i = 0; i < row->by_count; i++)
-        if (is_version(&t->versions[row->by[i].version], version))
-            count += row->by[i].count;
-    return count;
-}
-
-void calls_row_open(struct report_bytes *out, const struct calls_table *t,
-                    const struct calls_row *row)
+void calls_row_open(struct report_bytes *out, const struct calls_row *row)
 {
     api_open(out, NULL, '{');
     api_text(out, "api", row->api);
@@ -388,21 +342,9 @@ void calls_row_open(struct report_bytes *out, const struct calls_table *t,
     api_int(out, "line", row->line);
     api_shut(out, '}');
     api_int(out, "count", row->count);
-    api_int(out, "stacks", row->stacks);
-    if (row->first_version < t->version_count)
-        api_version(out, "first_version", t->versions[row->first_version].version,
-                    t->versions[row->first_version].build);
-    else
-        api_null(out, "first_version");
-    api_int(out, "first_ms", row->first_ms);
-    api_int(out, "last_ms", row->last_ms);
-    api_open(out, "versions", '{');
-    for (uint32_t i = 0; i < row->by_count; i++) {
-        const struct calls_version *version = &t->versions[row->by[i].version];
-        api_version_key(out, version->version, version->build);
-        api_int(out, NULL, row->by[i].count);
-    }
-    api_shut(out, '}');
+    api_text(out, "first_version", row->first_version);
+    api_day(out, "first_day", row->first_day);
+    api_day(out, "last_day", row->last_day);
     api_bool(out, "allowed", row->rule != 0);
     if (row->rule)
         api_int(out, "rule", row->rule);

@@ -1,57 +1,52 @@
 /*
- * Who called which watched function: the rows of table `call`, with their callers named, as one row
- * for each API and caller.
+ * Who called which watched function: one row for each API and caller, of all that the filter
+ * chooses. Sums are read (calls_sums.h), so what is read grows with callers and not with stacks,
+ * builds or reports.
  *
  * A caller is the function in which the call stands (an inlined one too), or the image alone where
- * no name is known; so it is the same one in all builds. At most CALLS_ROWS rows, the ones with the
- * most calls. A table belongs to the thread of its request.
+ * no name is known; so it is the same one in all builds. A table belongs to the thread of its
+ * request.
  */
 #ifndef COLLECTOR_CALLS_TABLE_H
 #define COLLECTOR_CALLS_TABLE_H
 
 #include "collector/api_frames.h"
 
-enum { CALLS_CELLS = 200000, CALLS_ROWS = 5000, CALLS_VERSIONS = 10000 };
-
-struct calls_version {
-    int64_t id, first_ms;
-    const char *version, *build;
-};
-
-struct calls_count {  /* of one row */
-    uint32_t version; /* index in versions */
-    int64_t count;
+enum {
+    CALLS_PENDING = 200000, /* places that are named for one answer, at most */
+    CALLS_ROWS = 5000,      /* of one list */
 };
 
 struct calls_row {
     const char *api, *function, *image, *file; /* all but api: NULL unknown */
     uint32_t line;
-    int64_t count, stacks, first_ms, last_ms;
-    uint32_t first_version;       /* index in versions; UINT32_MAX: unknown */
-    const struct calls_count *by; /* versions in which it was seen, in the order of versions */
-    uint32_t by_count;
-    int64_t rule; /* of the allow list; 0: none allows it */
+    int64_t count;               /* in what the table is of */
+    int64_t before, after;       /* of a difference */
+    int64_t first_day, last_day; /* of these calls */
+    const char *first_version;   /* by the order of versions, of all; NULL: not known */
+    int64_t rule;                /* of the allow list; 0: none allows it */
 };
 
 struct calls_table {
-    struct calls_version *versions; /* oldest first */
-    size_t version_count;
-    struct calls_row *rows; /* by API, then the most calls first */
-    size_t row_count;
-    bool truncated;
+    struct calls_row *rows; /* by API, image, function */
+    size_t count, capacity;
+    bool truncated; /* something is missing, or counts as "(other)" */
     struct arena arena;
     struct api_frames *frames;
 };
 
-/* Of the calls that v's filter lets through; first versions are of all. v->error says what failed.
- */
+/* Of the calls that v's filter lets through; v->error says what failed. */
 void calls_table_read(struct api_view *v, struct calls_table *table);
+/* Of two versions ("2.1": all its builds; "2.1 (7)"), whatever the filter. */
+void calls_table_read_two(struct api_view *v, const char *from, const char *to,
+                          struct calls_table *table);
 void calls_table_free(struct calls_table *table);
-/* Calls of a row in the versions that `version` names ("2.1", or "2.1 (7)"). */
-int64_t calls_in(const struct calls_table *table, const struct calls_row *row, const char *version);
 /* Appends a row as an object, which stays open. */
-void calls_row_open(struct report_bytes *out, const struct calls_table *table,
-                    const struct calls_row *row);
+void calls_row_open(struct report_bytes *out, const struct calls_row *row);
+
+/* What place a frame is of, as tables know it; both may be NULL. */
+void calls_caller(struct api_frames *frames, const struct stack_frame *frame, const char **image,
+                  const char **function);
 
 /* Whether `text` fits a pattern, in which * stands for any text and ? for one character. */
 bool calls_fits(const char *pattern, const char *text);

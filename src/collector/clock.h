@@ -1,16 +1,34 @@
 /*
  * Two clocks: one that never jumps, for how long something takes and how long to wait for it, and
- * the wall clock, as all times in the database count.
+ * the time as all times in the database count. That is the wall clock's as far as it is believed
+ * (clock_check.h). It is one for the process; all here is thread-safe.
  */
 #ifndef COLLECTOR_CLOCK_H
 #define COLLECTOR_CLOCK_H
 
+#include "framewalk/error.h"
+
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
-/* The wall clock, milliseconds since 1970. */
+enum { CLOCK_TEXT_SIZE = 320, CLOCK_NEAR_MS = 86400000 /* two clocks that agree well enough */ };
+
+/* The time, milliseconds since 1970. */
 uint64_t collector_now_ms(void);
+/* What the wall clock says, right or wrong: for times that the system itself wrote (of files). */
+int64_t clock_real_ms(void);
+
+/* Whether the wall clock is doubted; then `text` says why, for people. */
+bool clock_doubted(char text[CLOCK_TEXT_SIZE]);
+/* Asked by whatever removes what is old. FW_ERR_TIMEOUT, saying why, while the clock is doubted. */
+fw_error clock_may_remove(struct fw_failure *why);
+
+/* For clock_keeper.c alone: clock_check_known, clock_check_other, clock_check_confirm. */
+void clock_known(int64_t known_ms);
+void clock_other(int64_t other_ms);
+void clock_confirm(void);
 
 /* The one that never jumps; it begins anywhere. */
 static inline uint64_t clock_us(void)

@@ -22,6 +22,7 @@
 
 struct access_store;
 struct blobs;
+struct clock_keeper;
 struct db;
 struct health;
 struct heavy;
@@ -50,15 +51,17 @@ struct collector_options { /* as the command line gave them; docs and defaults: 
     uint64_t disk_reserve;   /* free bytes below which nothing more is taken: 507 */
     const char *proxies[COLLECTOR_PROXIES_MAX]; /* whose X-Forwarded-For is believed */
     unsigned proxy_count;
-    unsigned requests_a_minute; /* of one key or address, bursts aside; 0: no limit */
-    bool open_symbols;          /* symbol paths need no token */
-    const char *archive;        /* of --backup and --restore */
+    unsigned connections_an_address; /* at once; 0: as http_inner.h has it */
+    unsigned requests_a_minute;      /* of one key or address, bursts aside; 0: no limit */
+    bool open_symbols;               /* symbol paths need no token */
+    const char *archive;             /* of --backup and --restore */
 };
 
 struct collector { /* everything that lives as long as the process; each member locks for itself */
     const struct collector_options *options;
     struct db *db;
     struct blobs *blobs;
+    struct clock_keeper *clock;
     struct symbols *symbols;
     struct health *health;
     struct heavy *heavy;

@@ -159,7 +159,7 @@ static fw_error convert_object(struct run *run, struct object *object, struct de
         slice->features |= DEBUG_FILE_INLINES;
     if (slice->features & DEBUG_FILE_DEBUG_INFO && !report.functions && report.parts_missing)
         slice->features |= DEBUG_FILE_SPLIT;
-    if (report.dwarf.count[DWARF_PROBLEM_SPLIT])
+    if (report.dwarf.count[DWARF_PROBLEM_SPLIT] || report.dwarf.count[DWARF_PROBLEM_SUPPLEMENTARY])
         slice->features |= DEBUG_FILE_SPLIT;
     error = save_map(run, (struct span){bytes, *map_size}, map, why);
     free(bytes);

@@ -51,6 +51,11 @@ void db_close(struct db *db); /* NULL is fine */
 bool db_is_postgres(const struct db *db);
 
 enum { DB_TURN_MS = 25 };
+/* Whether a lease is over, as SQL. One that ends later than any lease would was written by a server
+ * whose clock was wrong. */
+enum { DB_LEASE_MAX_MS = 3600000 };
+#define DB_LEASE_OVER(column, now) "(" column " < " now " OR " column " > " now " + 3600000)"
+
 enum db_use { DB_READ, DB_WRITE };
 fw_error db_take(struct db *db, enum db_use use, struct db_conn **conn, struct fw_failure *why);
 /* A DB_WRITE connection, before all others that wait. */

@@ -34,6 +34,20 @@ static void put_rows(struct text *t, const struct db_many *m, size_t rows)
     put(t, ")");
 }
 
+/* The tail with the parameters of each row's first value for DB_MANY_FIRST. */
+static void put_tail(struct text *t, const struct db_many *m, size_t rows)
+{
+    const char *at = strstr(m->tail, DB_MANY_FIRST);
+    if (!at) {
+        put(t, "%s", m->tail);
+        return;
+    }
+    put(t, "%.*s", (int)(at - m->tail), m->tail);
+    for (size_t i = 0; i < rows; i++)
+        put(t, "%s$%zu", i ? "," : "", m->before_count + i * m->columns + 1);
+    put(t, "%s", at + strlen(DB_MANY_FIRST));
+}
+
 static fw_error write_rows(struct db_many *m, size_t rows, const struct db_value *of_rows)
 {
     struct text t = {.size = 0};
@@ -41,7 +55,7 @@ static fw_error write_rows(struct db_many *m, size_t rows, const struct db_value
     size_t count = m->before_count + rows * m->columns;
     put(&t, "%s", m->head);
     put_rows(&t, m, rows);
-    put(&t, "%s", m->tail);
+    put_tail(&t, m, rows);
     if (t.cut || m->before_count > DB_MANY_BEFORE)
         return failure_say(m->why, FW_ERR_ARGUMENT, 0, "database: a statement is too long");
     for (size_t i = 0; i < m->before_count; i++)

@@ -6,6 +6,10 @@
  * written in powers of two, so that few texts have to be prepared. No value may be NULL: PostgreSQL
  * has to know its type. Queries work as well: SELECT ... FROM (VALUES (...), (...)) AS v, whose
  * columns are column1, column2 in both databases.
+ *
+ * Where column1 is the id of a row, the tail says so twice: "WHERE t.id = v.column1 AND t.id IN
+ * ({first})". {first} stands for the first values of all rows. From the first condition alone
+ * PostgreSQL may read all of t while it believes that t is small.
  */
 #ifndef COLLECTOR_DB_MANY_H
 #define COLLECTOR_DB_MANY_H
@@ -13,6 +17,8 @@
 #include "collector/db.h"
 
 enum { DB_MANY_VALUES = 192, DB_MANY_BEFORE = 4 };
+
+#define DB_MANY_FIRST "{first}"
 
 struct db_many {
     struct db_conn *conn;

@@ -108,6 +108,8 @@ static fw_error use_indexes(struct db_conn *conn, struct fw_failure *why)
         "SET LOCAL enable_seqscan = off",
         "SET LOCAL enable_hashjoin = off",
         "SET LOCAL enable_mergejoin = off",
+        /* A plan that is kept outlives the size of the tables that it was made for. */
+        "SET LOCAL plan_cache_mode = force_custom_plan",
     };
     fw_error error = FW_OK;
     for (size_t i = 0; i < sizeof settings / sizeof *settings && !error; i++)

@@ -192,13 +192,29 @@ static void take_hang(struct digest_maker *m)
     choose_key(m); /* one that broke off before its hang, too: a hang of unknown length */
 }
 
+/* All from `first` on as one, so that whoever looks at the calls is told that some are missing. */
+static void put_other_calls(struct digest_maker *m, size_t first)
+{
+    const struct report *r = m->report;
+    struct digest *d = m->d;
+    struct digest_call *other = &d->calls[d->call_count];
+    *other = (struct digest_call){
+        .api = DIGEST_OTHER, .stack = digest_put_empty(m, 0), .first_ms = d->started_ms};
+    for (size_t i = first; i < r->call_count; i++) {
+        other->count = at_most(other->count + at_most(r->calls[i].count, INT32_MAX), INT32_MAX);
+        if (r->calls[i].last_ms > other->last_ms)
+            other->last_ms = at_most(r->calls[i].last_ms, d->started_ms + DAY_MS);
+    }
+    d->call_count += other->stack != SIZE_MAX;
+}
+
 static void take_calls(struct digest_maker *m)
 {
     const struct report *r = m->report;
     struct digest *d = m->d;
     size_t count = at_most(r->call_count, DIGEST_CALLS);
     d->complete &= count == r->call_count;
-    d->calls = arena_take_many(m->arena, count, sizeof *d->calls);
+    d->calls = arena_take_many(m->arena, count + 1, sizeof *d->calls);
     m->failed |= !d->calls;
     for (size_t i = 0; i < count && d->calls; i++) {
         const struct report_call *call = &r->calls[i];
@@ -216,6 +232,8 @@ static void take_calls(struct digest_maker *m)
                                  .first_ms = at_most(call->first_ms, d->started_ms + DAY_MS),
                                  .last_ms = at_most(call->last_ms, d->started_ms + DAY_MS)};
     }
+    if (count < r->call_count && d->calls)
+        put_other_calls(m, count);
 }
 
 /* ---- other tools' ---- */

@@ -26,6 +26,7 @@ enum {
     DIGEST_NAME = 256,   /* bytes of names, versions, systems, devices, APIs */
     DIGEST_PATH = 1024,  /* of paths */
 };
+#define DIGEST_OTHER      "(other)"                      /* the API of calls beyond DIGEST_CALLS */
 #define DIGEST_LONGEST_NS (UINT64_C(86400) * 1000000000) /* a longer hang counts as this */
 
 struct digest_image {

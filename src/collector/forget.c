@@ -206,7 +206,7 @@ static fw_error drop_body(struct forget *f, struct db_conn *conn, const struct c
     fw_error e =
         db_change(conn, why, &changed,
                   "DELETE FROM inbox WHERE seq = $1 AND project = $2 AND report_id = $3"
-                  " AND state = 2 AND lease_ms < $4",
+                  " AND state = 2 AND " DB_LEASE_OVER("lease_ms", "$4"),
                   DB_VALUES(db_int(r->body), db_int(f->project), db_bytes(r->report_id, 16),
                             db_int((int64_t)collector_now_ms())));
     *gone = changed == 1;

@@ -18,9 +18,10 @@ enum {
     FIRST_MS,
     LAST_MS,
     FIRST_VERSION,
-    LAST_VERSION
+    LAST_VERSION,
+    LAST_DAY
 };
-enum { VALUES = 9, ADDED = 4 /* values that are added */ };
+enum { VALUES = 10, ADDED = 4 /* values that are added */ };
 
 struct group_sum {
     enum table table;
@@ -37,6 +38,7 @@ static const int64_t nothing[VALUES] = {
     [LAST_MS] = INT64_MIN,
     [FIRST_VERSION] = INT64_MAX,
     [LAST_VERSION] = INT64_MIN,
+    [LAST_DAY] = INT64_MIN,
 };
 
 struct group_report group_report_of(const struct db_rows *rows, int at)
@@ -115,6 +117,7 @@ fw_error group_sums_add(struct group_sums *s, const struct group_report *r, int 
         install->id_size = r->install_size;
         memcpy(install->id, r->install, r->install_size);
         install->value[REPORTS] = sign;
+        install->value[LAST_DAY] = sign > 0 ? r->day : INT64_MAX; /* to be found anew */
     }
     put_group(s, r, sign);
     return s->failed ? FW_ERR_MEMORY : FW_OK;
@@ -206,9 +209,16 @@ static const struct {
                     " blocked_ns = group_term.blocked_ns + excluded.blocked_ns"
                     " RETURNING reports, group_id, term",
                     "DELETE FROM group_term WHERE group_id = $1 AND term = $2"},
-    [GROUP_INSTALL] = {3, "INSERT INTO group_install (group_id, install, reports) VALUES ", NULL,
+    [GROUP_INSTALL] = {4,
+                       "INSERT INTO group_install (group_id, install, reports, last_day) VALUES ",
+                       NULL,
                        " ON CONFLICT (group_id, install) DO UPDATE"
-                       " SET reports = group_install.reports + excluded.reports"
+                       " SET reports = group_install.reports + excluded.reports,"
+                       " last_day = CASE WHEN excluded.last_day >= 0"
+                       " THEN GREATEST(group_install.last_day, excluded.last_day)"
+                       " ELSE COALESCE((SELECT MAX(r.day) FROM report r"
+                       " WHERE r.install = excluded.install"
+                       " AND r.group_id = excluded.group_id), 0) END"
                        " RETURNING reports, group_id, install",
                        "DELETE FROM group_install WHERE group_id = $1 AND install = $2"},
     /* While nothing is in a group its extremes mean nothing. */
@@ -226,7 +236,9 @@ static const struct {
          " last_version = CASE WHEN reports = 0 THEN v.column10"
          " ELSE GREATEST(last_version, v.column10) END"
          " FROM (VALUES ",
-         NULL, ") AS v WHERE hang_group.id = v.column1 RETURNING id, status, resolved_version",
+         NULL,
+         ") AS v WHERE hang_group.id = v.column1 AND hang_group.id IN ({first}) RETURNING id, "
+         "status, fixed_version",
          NULL},
 };
 
@@ -258,9 +270,10 @@ static size_t row_of(const struct group_sum *sum, struct db_value row[1 + VALUES
     case GROUP_INSTALL:
         row[1] = db_bytes(sum->id, sum->id_size);
         row[2] = db_int(v[REPORTS]);
+        row[3] = db_int(v[LAST_DAY] < INT64_MAX ? v[LAST_DAY] : -1);
         break;
     default:
-        for (int i = 0; i < VALUES; i++)
+        for (int i = 0; i < LAST_DAY; i++)
             row[1 + i] = db_int(v[i]);
     }
     return tables[sum->table].columns;
@@ -287,8 +300,7 @@ static void note_resolved(struct group_sums *s, const struct db_rows *rows)
     if (db_get_int(rows, 1) != 2 || db_is_null(rows, 2))
         return;
     if (array_room(&s->resolved, &s->resolved_capacity, s->resolved_count, sizeof *s->resolved))
-        s->resolved[s->resolved_count++] =
-            (struct group_resolved){db_get_int(rows, 0), db_get_int(rows, 2)};
+        s->resolved[s->resolved_count++] = db_get_int(rows, 0);
     else
         s->failed = true;
 }

@@ -26,15 +26,11 @@ struct group_report {                 /* what of a report is summed */
 /* From column `at` on. */
 struct group_report group_report_of(const struct db_rows *rows, int at);
 
-struct group_resolved { /* a group that was written and is resolved in `version` */
-    int64_t group, version;
-};
-
 struct group_sum;
 struct group_sums { /* all zero: empty */
     struct group_sum *sums;
     size_t count, capacity;
-    struct group_resolved *resolved; /* after group_sums_write */
+    int64_t *resolved; /* after group_sums_write: groups that were written and are resolved */
     size_t resolved_count, resolved_capacity;
     bool failed; /* no memory while rows were read */
 };

@@ -21,7 +21,7 @@ struct group_frame {      /* a function of the stack, inlined ones too; innermos
     uint32_t line;
     uint64_t offset;  /* in the image; of the function's start where that is known and no name is */
     bool own_symbols; /* somebody uploaded this image's debug file: it is the app's */
-    bool is_main;     /* the image is the report's executable */
+    bool is_main;     /* the image is the report's executable, or came with it */
     bool inlined;     /* into the next */
     bool tail_call;
 };

@@ -12,14 +12,15 @@
 #include "collector/clock.h"
 #include "collector/db_many.h"
 #include "collector/generation.h"
-#include "collector/versions.h"
+#include "collector/groups_fixed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Groups of a turn at most, and reports of those that are read. */
 enum { TURN_GROUPS = 512, TURN_REPORTS = 20000, TRIES = 50 };
 
-#define MOVING "SELECT id FROM hang_group WHERE moving <> 0 AND moving < 8 AND id BETWEEN $1 AND $2"
+#define MOVING "moving <> 0 AND moving < 8 AND id BETWEEN $1 AND $2"
 #define STALE  MOVING " AND (moving & 1) = 1"
 
 struct extremes {
@@ -123,7 +124,9 @@ static fw_error read_extremes(struct settling *s, const char *sql, const int64_t
 static fw_error read_groups(struct settling *s)
 {
     s->of_count = 0;
-    return read_extremes(s, EXTREMES "group_id IN (" STALE ") GROUP BY group_id", NULL);
+    return read_extremes(
+        s, EXTREMES "group_id IN (SELECT id FROM hang_group WHERE " STALE ") GROUP BY group_id",
+        NULL);
 }
 
 static fw_error read_last(struct settling *s)
@@ -157,14 +160,15 @@ static fw_error look(struct settling *s, int64_t from, int64_t to)
 
 static fw_error write_extremes(struct settling *s)
 {
-    struct db_many many = {.conn = s->conn,
-                           .why = s->why,
-                           .head = "UPDATE hang_group SET longest_ns = v.column2,"
-                                   " first_ms = v.column3, last_ms = v.column4,"
-                                   " first_version = v.column5, last_version = v.column6"
-                                   " FROM (VALUES ",
-                           .tail = ") AS v WHERE hang_group.id = v.column1",
-                           .columns = 6};
+    struct db_many many = {
+        .conn = s->conn,
+        .why = s->why,
+        .head = "UPDATE hang_group SET longest_ns = v.column2,"
+                " first_ms = v.column3, last_ms = v.column4,"
+                " first_version = v.column5, last_version = v.column6"
+                " FROM (VALUES ",
+        .tail = ") AS v WHERE hang_group.id = v.column1 AND hang_group.id IN ({first})",
+        .columns = 6};
     fw_error e = FW_OK;
     for (size_t i = 0; i < s->of_count && !e; i++) {
         const struct extremes *x = &s->of[i];
@@ -175,67 +179,95 @@ static fw_error write_extremes(struct settling *s)
     return e ? e : db_many_end(&many);
 }
 
-struct back { /* resolved groups that hold reports of a later version */
+struct resolved {
     int64_t groups[TURN_GROUPS];
+    struct group_fixed fixed[TURN_GROUPS];
     size_t count;
 };
 
-static fw_error find_back(struct settling *s, struct back *back)
+static fw_error list_resolved(struct settling *s, struct resolved *list)
 {
     struct db_rows *rows;
     fw_error e =
         db_query(s->conn, &rows, s->why,
-                 "SELECT h.id, v.version, v.build, r.version, r.build FROM hang_group h"
-                 " JOIN version r ON r.id = h.resolved_version"
-                 " JOIN (SELECT DISTINCT group_id, version FROM group_day"
-                 " WHERE group_id IN (" MOVING ")) d ON d.group_id = h.id"
-                 " JOIN version v ON v.id = d.version WHERE h.status = $3"
-                 " ORDER BY h.id",
+                 "SELECT h.id, " GROUP_FIXED_COLUMNS " FROM hang_group h WHERE " MOVING
+                 " AND h.status = $3 AND h.fixed_version IS NOT NULL",
                  DB_VALUES(db_int(s->range[0]), db_int(s->range[1]), db_int(GROUP_RESOLVED)));
     if (e)
         return e;
-    while (db_next(rows)) {
-        int64_t group = db_get_int(rows, 0);
-        if (back->count < TURN_GROUPS && (!back->count || back->groups[back->count - 1] != group) &&
-            version_is_later(db_get_text(rows, 1), db_get_text(rows, 2), db_get_text(rows, 3),
-                             db_get_text(rows, 4)))
-            back->groups[back->count++] = group;
+    while (list->count < TURN_GROUPS && db_next(rows)) {
+        list->groups[list->count] = db_get_int(rows, 0);
+        group_fixed_read(rows, 1, &list->fixed[list->count++]);
     }
     return db_end(rows, s->why);
 }
 
-/* What stacks bring that move into a resolved group may be a report of a later version: the same as
+struct back { /* a version that opens a group again */
+    bool found;
+    char version[256], build[256];
+};
+
+/* Whether it holds reports of a version in which it was to be gone. One group is asked for at a
+ * time: for a join of many PostgreSQL may read all of group_day over and over, by what it believes
+ * of a group's size. */
+static fw_error is_back(struct settling *s, int64_t group, const struct group_fixed *fixed,
+                        struct back *back)
+{
+    struct db_rows *rows;
+    *back = (struct back){.found = false};
+    fw_error e = db_query(s->conn, &rows, s->why,
+                          "SELECT v.version, v.build, v.date_ms FROM version v WHERE v.id IN"
+                          " (SELECT version FROM group_day WHERE group_id = $1)",
+                          DB_VALUES(db_int(group)));
+    if (e)
+        return e;
+    while (!back->found && db_next(rows)) {
+        const struct group_seen seen = {db_get_text(rows, 0), db_get_text(rows, 1),
+                                        db_get_int(rows, 2)};
+        back->found = group_fixed_is_back(fixed, &seen);
+        snprintf(back->version, sizeof back->version, "%s", seen.version);
+        snprintf(back->build, sizeof back->build, "%s", seen.build);
+    }
+    return db_end(rows, s->why);
+}
+
+/* What stacks bring that move into a resolved group may be a report of such a version: the same as
  * when it came in now. */
 static fw_error reopen(struct settling *s)
 {
-    struct back back = {.count = 0};
-    int64_t now = (int64_t)collector_now_ms();
-    fw_error e = find_back(s, &back);
-    for (size_t i = 0; i < back.count && !e; i++)
-        e = db_run(s->conn, s->why,
-                   "UPDATE hang_group SET status = 0, reopened_ms = $2 WHERE id = $1",
-                   DB_VALUES(db_int(back.groups[i]), db_int(now)));
+    struct resolved *list = calloc(1, sizeof *list);
+    fw_error e = list ? list_resolved(s, list) : failure_memory(s->why);
+    for (size_t i = 0; !e && i < list->count; i++) {
+        struct back back;
+        e = is_back(s, list->groups[i], &list->fixed[i], &back);
+        const struct group_seen seen = {back.version, back.build, 0};
+        if (!e && back.found)
+            e = group_reopen(s->conn, list->groups[i], &seen, (int64_t)collector_now_ms(), s->why);
+    }
+    free(list);
     return e;
 }
 
+#define GONE                                                                                       \
+    MOVING " AND reports = 0 AND status <> 3"                                                      \
+           " AND ((status = 0 AND note = '' AND pinned = 0) OR moving >= 4)"                       \
+           " AND NOT EXISTS (SELECT 1 FROM stack WHERE stack.group_id = hang_group.id)"            \
+           " AND NOT EXISTS (SELECT 1 FROM hang_group m WHERE m.merged_into = hang_group.id)"
 /* Groups that nothing is left of, unless somebody touched them; and the sample of those whose
  * sample moved away. */
 static fw_error tidy(struct settling *s)
 {
     static const char *const statements[] = {
-        "DELETE FROM hang_group WHERE moving <> 0 AND moving < 8 AND id BETWEEN $1 AND $2"
-        " AND reports = 0 AND status <> 3"
-        " AND ((status = 0 AND note = '' AND pinned = 0) OR moving >= 4)"
-        " AND NOT EXISTS (SELECT 1 FROM stack WHERE stack.group_id = hang_group.id)"
-        " AND NOT EXISTS (SELECT 1 FROM hang_group m WHERE m.merged_into = hang_group.id)",
+        "DELETE FROM group_event WHERE group_id IN (SELECT id FROM hang_group WHERE " GONE ")",
+        "DELETE FROM hang_group WHERE " GONE,
         "UPDATE hang_group SET"
         " sample_stack = (SELECT MIN(id) FROM stack WHERE stack.group_id = hang_group.id)"
-        " WHERE id IN (" STALE ") AND status <> 3"
+        " WHERE " STALE " AND status <> 3"
         " AND NOT EXISTS (SELECT 1 FROM stack WHERE stack.id = hang_group.sample_stack"
         " AND stack.group_id = hang_group.id)",
         "UPDATE hang_group SET moving = 0,"
         " longest_ns = CASE WHEN reports = 0 THEN 0 ELSE longest_ns END"
-        " WHERE moving <> 0 AND moving < 8 AND id BETWEEN $1 AND $2",
+        " WHERE " MOVING,
     };
     fw_error e = FW_OK;
     for (size_t i = 0; i < sizeof statements / sizeof *statements && !e; i++)
@@ -250,7 +282,9 @@ static fw_error write_range(struct settling *s)
     if (!e && db_is_postgres(s->c->db))
         e = read_groups(s);
     else if (!e) /* "+": by the rows, of which few are that new, and by no index of groups */
-        e = read_extremes(s, EXTREMES "id > $3 AND +group_id IN (" STALE ") GROUP BY +group_id",
+        e = read_extremes(s,
+                          EXTREMES "id > $3 AND +group_id IN (SELECT id FROM hang_group"
+                                   " WHERE " STALE ") GROUP BY +group_id",
                           &s->last_report);
     e = e ? e : write_extremes(s);
     e = e ? e : reopen(s);

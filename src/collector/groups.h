@@ -10,6 +10,7 @@
 #define COLLECTOR_GROUPS_H
 
 #include "collector/access.h"
+#include "collector/groups_fixed.h"
 #include "collector/groups_move.h"
 #include "collector/stack_group.h"
 
@@ -38,8 +39,8 @@ fw_error groups_settle_all(struct collector *c, bool (*ours)(void *context), voi
 /* The same for this group alone. */
 fw_error groups_settle_one(struct collector *c, int64_t group, struct fw_failure *why);
 
-struct groups_rekey {       /* which stacks: of an image, or of a project */
-    int64_t image, project; /* one is 0 */
+struct groups_rekey {       /* which stacks: of an image, of a project, or of both */
+    int64_t image, project; /* 0: of any */
     int64_t after;          /* stack after which the next batch begins */
     uint64_t examined, moved;
     size_t batch;            /* stacks of the next; 0 at first. So many as a turn has time for */
@@ -57,7 +58,15 @@ fw_error groups_rekey_batch(struct collector *c, struct stack_grouper *grouper,
  * done to this group. `why` is for the one who asked.
  */
 fw_error groups_set_status(struct db_conn *conn, int64_t project, int64_t group,
-                           enum group_status status, const char *version, struct fw_failure *why);
+                           enum group_status status, struct fw_failure *why);
+struct group_fix {       /* in what somebody says that a group is fixed */
+    const char *version; /* "2.2.0", "2.2.0 (7)"; NULL: in what comes after the newest */
+    bool after;          /* not in it, in what comes after it */
+};
+/* `fixed`: how that was understood. */
+fw_error groups_resolve(struct db_conn *conn, int64_t project, int64_t group,
+                        const struct group_fix *fix, struct group_fixed *fixed,
+                        struct fw_failure *why);
 fw_error groups_set_note(struct db_conn *conn, int64_t project, int64_t group, const char *note,
                          struct fw_failure *why);
 fw_error groups_merge(struct db_conn *conn, int64_t project, int64_t group, int64_t into,

@@ -8,6 +8,7 @@
 #include "base/failure.h"
 #include "collector/groups.h"
 #include "collector/jobs.h"
+#include "collector/versions.h"
 
 #include <openssl/rand.h>
 #include <stdio.h>
@@ -51,45 +52,70 @@ static fw_error read_living(struct db_conn *conn, int64_t project, int64_t group
 /* --- Status and note ---------------------------------------------------------------------------
  */
 
-/* "2.1 (7)", or "2.1": its newest build; NULL: the project's newest version. */
-static fw_error find_version(struct db_conn *conn, int64_t project, const char *label,
-                             int64_t *version, struct fw_failure *why)
+/* The newest version of the line of what the group was seen in last, else of the project. */
+static fw_error newest_version(struct db_conn *conn, int64_t project, int64_t group,
+                               char version[256], struct fw_failure *why)
 {
     struct db_rows *rows;
-    fw_error e = label ? db_query(conn, &rows, why,
-                                  "SELECT id FROM version WHERE project = $1 AND (version = $2"
-                                  " OR version || ' (' || build || ')' = $2)"
-                                  " ORDER BY first_ms DESC, id DESC LIMIT 1",
-                                  DB_VALUES(db_int(project), db_text(label)))
-                       : db_query(conn, &rows, why,
-                                  "SELECT id FROM version WHERE project = $1"
-                                  " ORDER BY first_ms DESC, id DESC LIMIT 1",
-                                  DB_VALUES(db_int(project)));
+    fw_error e =
+        db_query(conn, &rows, why,
+                 "WITH seen AS (SELECT v.numbered, v.line FROM version v WHERE v.id IN"
+                 " (SELECT d.version FROM group_day d WHERE d.group_id = $2)"
+                 " ORDER BY v.numbered DESC, v.date_ms DESC, v.id DESC LIMIT 1)"
+                 " SELECT v.version FROM version v LEFT JOIN seen s ON 1 = 1"
+                 " WHERE v.project = $1 ORDER BY CASE WHEN v.numbered = s.numbered"
+                 " AND v.line = s.line THEN 0 ELSE 1 END," VERSIONS_NEWEST_FIRST " LIMIT 1",
+                 DB_VALUES(db_int(project), db_int(group)));
     if (e)
         return e;
     bool found = db_next(rows);
     if (found)
-        *version = db_get_int(rows, 0);
+        snprintf(version, 256, "%s", db_get_text(rows, 0));
     e = db_end(rows, why);
-    return e || found
-               ? e
-               : failure_say(why, FW_ERR_NOT_FOUND, 0, "no report of version \"%.60s\" has come in",
-                             label ? label : "");
+    return e || found ? e : failure_say(why, FW_ERR_NOT_FOUND, 0, "no version has come in yet");
+}
+
+/* In what a resolved group is fixed. */
+static fw_error read_fix(struct db_conn *conn, int64_t project, int64_t group,
+                         const struct group_fix *fix, struct group_fixed *fixed,
+                         struct fw_failure *why)
+{
+    *fixed = (struct group_fixed){.after = fix->after || !fix->version};
+    if (!fix->version)
+        return newest_version(conn, project, group, fixed->version, why);
+    if (!version_split(fix->version, fixed->version, fixed->build))
+        return failure_say(why, FW_ERR_ARGUMENT, 0,
+                           "a version is a text of 1 to 255 bytes, or that and \" (BUILD)\"");
+    return FW_OK;
+}
+
+static fw_error set_status(struct db_conn *conn, int64_t project, int64_t group,
+                           enum group_status status, const struct group_fixed *fixed,
+                           struct fw_failure *why)
+{
+    fw_error e = read_living(conn, project, group, why);
+    return e ? e
+             : db_run(conn, why,
+                      "UPDATE hang_group SET status = $2, fixed_version = $3, fixed_build = $4,"
+                      " fixed_after = $5, reopened_ms = NULL WHERE id = $1",
+                      DB_VALUES(db_int(group), db_int((int64_t)status),
+                                fixed ? db_text(fixed->version) : db_null(),
+                                db_text(fixed ? fixed->build : ""),
+                                db_int(fixed ? fixed->after : 0)));
 }
 
 fw_error groups_set_status(struct db_conn *conn, int64_t project, int64_t group,
-                           enum group_status status, const char *version, struct fw_failure *why)
+                           enum group_status status, struct fw_failure *why)
 {
-    int64_t resolved = 0;
-    fw_error e = read_living(conn, project, group, why);
-    if (!e && status == GROUP_RESOLVED)
-        e = find_version(conn, project, version, &resolved, why);
-    return e ? e
-             : db_run(conn, why,
-                      "UPDATE hang_group SET status = $2, resolved_version = $3,"
-                      " reopened_ms = NULL WHERE id = $1",
-                      DB_VALUES(db_int(group), db_int((int64_t)status),
-                                resolved ? db_int(resolved) : db_null()));
+    return set_status(conn, project, group, status, NULL, why);
+}
+
+fw_error groups_resolve(struct db_conn *conn, int64_t project, int64_t group,
+                        const struct group_fix *fix, struct group_fixed *fixed,
+                        struct fw_failure *why)
+{
+    fw_error e = read_fix(conn, project, group, fix, fixed, why);
+    return e ? e : set_status(conn, project, group, GROUP_RESOLVED, fixed, why);
 }
 
 fw_error groups_set_note(struct db_conn *conn, int64_t project, int64_t group, const char *note,

@@ -2,6 +2,7 @@
  * Jobs that give stacks their keys anew:
  *
  *     names:IMAGE      a debug file arrived for a row of `image`: all stacks with frames in it
+ *     names:IMAGE@PROJECT  the same, of a project's own debug file
  *     rules:PROJECT    there are other rules: all stacks of the project
  *     rules-check      now and then: this program's built-in rules are others than those of before
  *     groups           what people did to groups is carried out to its end
@@ -83,10 +84,13 @@ static fw_error rekey(struct collector *c, const struct job *job, struct groups_
     return e ? e : groups_settle_all(c, still_ours, &p, why);
 }
 
-static bool row_of(const struct job *job, int64_t *row, struct fw_failure *why)
+/* project: NULL when the subject names none. */
+static bool row_of(const struct job *job, int64_t *row, int64_t *project, struct fw_failure *why)
 {
     char *end;
     *row = strtoll(job->subject, &end, 10);
+    if (project && *end == '@')
+        *project = strtoll(end + 1, &end, 10);
     if (*row > 0 && !*end)
         return true;
     failure_say(why, FW_ERR_ARGUMENT, 0, "\"%.40s\" is no number of a row", job->subject);
@@ -102,7 +106,7 @@ static bool others_may_lag(struct collector *c, int64_t image)
     bool lag = false;
     if (!db_is_postgres(c->db) || db_take(c->db, DB_READ, &conn, NULL) != FW_OK)
         return false;
-    if (db_query(conn, &rows, NULL, "SELECT map_ms FROM image WHERE id = $1",
+    if (db_query(conn, &rows, NULL, "SELECT MAX(map_ms) FROM project_image WHERE image = $1",
                  DB_VALUES(db_int(image))) == FW_OK) {
         if (db_next(rows))
             lag = db_get_int(rows, 0) + 2 * SYMBOLS_MISS_MS > (int64_t)collector_now_ms();
@@ -115,7 +119,7 @@ static bool others_may_lag(struct collector *c, int64_t image)
 static fw_error run_names(struct collector *c, const struct job *job, struct fw_failure *why)
 {
     struct groups_rekey r = {0};
-    if (!row_of(job, &r.image, why))
+    if (!row_of(job, &r.image, &r.project, why))
         return why->code;
     bool lag = others_may_lag(c, r.image);
     fw_error e = rekey(c, job, &r, why);
@@ -127,7 +131,7 @@ static fw_error run_names(struct collector *c, const struct job *job, struct fw_
 static fw_error run_rules(struct collector *c, const struct job *job, struct fw_failure *why)
 {
     struct groups_rekey r = {0};
-    return row_of(job, &r.project, why) ? rekey(c, job, &r, why) : why->code;
+    return row_of(job, &r.project, NULL, why) ? rekey(c, job, &r, why) : why->code;
 }
 
 /* --- Built-in rules of a new version -----------------------------------------------------------

@@ -121,7 +121,7 @@ static fw_error write_reports(struct moving *m)
     struct db_many many = {.conn = m->conn,
                            .why = m->why,
                            .head = "UPDATE report SET group_id = v.column2 FROM (VALUES ",
-                           .tail = ") AS v WHERE report.id = v.column1",
+                           .tail = ") AS v WHERE report.id = v.column1 AND report.id IN ({first})",
                            .columns = 2};
     fw_error e = FW_OK;
     for (size_t i = 0; i < m->count && !e; i++)
@@ -148,7 +148,7 @@ static fw_error mark(struct moving *m, const struct group_sums *sums)
         before = group;
     }
     for (size_t i = 0; i < sums->resolved_count && !e; i++)
-        e = groups_mark_stale(m->conn, sums->resolved[i].group, m->why);
+        e = groups_mark_stale(m->conn, sums->resolved[i], m->why);
     return e;
 }
 

@@ -32,10 +32,13 @@ static fw_error no_memory(struct fw_failure *why)
 static fw_error query(struct rekey_batch *b, const struct groups_rekey *r, struct db_rows **rows)
 {
     if (r->image)
-        return db_query(b->conn, rows, b->why,
-                        STACKS("SELECT stack FROM stack_image"
-                               " WHERE image = $1 AND stack > $2 ORDER BY stack"),
-                        DB_VALUES(db_int(r->image), db_int(r->after), db_int((int64_t)r->batch)));
+        return db_query(
+            b->conn, rows, b->why,
+            STACKS("SELECT k.stack FROM stack_image k WHERE k.image = $1 AND k.stack > $2"
+                   " AND ($4 = 0 OR EXISTS (SELECT 1 FROM stack o WHERE o.id = k.stack"
+                   " AND o.project = $4)) ORDER BY k.stack"),
+            DB_VALUES(db_int(r->image), db_int(r->after), db_int((int64_t)r->batch),
+                      db_int(r->project)));
     return db_query(b->conn, rows, b->why,
                     STACKS("SELECT id AS stack FROM stack"
                            " WHERE project = $1 AND id > $2 AND group_id IS NOT NULL ORDER BY id"),
@@ -116,7 +119,7 @@ static fw_error join(struct rekey_batch *b, const struct rekey_stack *s, struct 
     if (t->status && t->status != s->status) {
         t->status = GROUP_OPEN;
         e = db_run(b->conn, b->why,
-                   "UPDATE hang_group SET status = 0, resolved_version = NULL WHERE id = $1",
+                   "UPDATE hang_group SET status = 0, fixed_version = NULL WHERE id = $1",
                    DB_VALUES(db_int(t->id)));
     }
     if (!e && s->noted)
@@ -126,6 +129,8 @@ static fw_error join(struct rekey_batch *b, const struct rekey_stack *s, struct 
                    " WHERE hang_group.id = $1 AND o.id = $2 AND o.moving < 4"
                    " AND LENGTH(hang_group.note) < 4000",
                    DB_VALUES(db_int(t->id), db_int(s->group), db_text("\n")));
+    if (!e && (s->status || s->noted))
+        e = groups_rekey_history(b, s, t->id);
     return e ? e : groups_rekey_hand_over(b, s);
 }
 
@@ -205,7 +210,7 @@ static fw_error move_stacks(struct rekey_batch *b, const struct chunk *c)
                            .head = "UPDATE stack SET group_id = v.column2, rules = v.column3,"
                                    " named = v.column4, moving = v.column5, pinned = 0"
                                    " FROM (VALUES ",
-                           .tail = ") AS v WHERE stack.id = v.column1",
+                           .tail = ") AS v WHERE stack.id = v.column1 AND stack.id IN ({first})",
                            .columns = 5};
     fw_error e = FW_OK;
     for (size_t i = 0; i < c->move_count && !e; i++) {

@@ -25,6 +25,7 @@ struct rekey_target { /* a group that keys of this batch lead to */
     size_t first; /* stack of the batch that has the key */
     int64_t id;   /* 0: there is none yet */
     int64_t status, into, moving;
+    bool inherits; /* made here, with status, note and history of the group of `first` */
 };
 
 struct rekey_batch { /* stacks that are keyed and moved in one transaction */
@@ -57,5 +58,6 @@ bool groups_rekey_is_free(const struct rekey_batch *b, size_t i);
 fw_error groups_rekey_targets(struct rekey_batch *b, size_t from, size_t count);
 /* A fresh group has status and note of this stack's. */
 fw_error groups_rekey_hand_over(struct rekey_batch *b, const struct rekey_stack *s);
+fw_error groups_rekey_history(struct rekey_batch *b, const struct rekey_stack *s, int64_t to);
 
 #endif

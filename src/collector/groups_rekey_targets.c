@@ -109,24 +109,39 @@ fw_error groups_rekey_hand_over(struct rekey_batch *b, const struct rekey_stack 
 #define MAKE_HEAD                                                                                  \
     "INSERT INTO hang_group (project, key, rules, section, title, leaf, image, file, line,"        \
     " search, why, sample_stack, first_ms, last_ms, merged_into, moving, status,"                  \
-    " resolved_version, note) SELECT o.project, v.column2, v.column3, v.column4, v.column5,"       \
+    " fixed_version, fixed_build, fixed_after, note) SELECT o.project, v.column2, v.column3, "     \
+    "v.column4, v.column5,"                                                                        \
     " v.column6, v.column7, NULLIF(v.column8, ''), v.column9, v.column10, v.column11, v.column12," \
     " v.column13, v.column13, NULLIF(v.column14, 0), CASE v.column14 WHEN 0 THEN 2 ELSE 0 END,"    \
-    " CASE v.column14 WHEN 0 THEN o.status ELSE 3 END, o.resolved_version,"                        \
+    " CASE v.column14 WHEN 0 THEN o.status ELSE 3 END, o.fixed_version, o.fixed_build, "           \
+    "o.fixed_after,"                                                                               \
     " CASE v.column14 WHEN 0 THEN o.note ELSE '' END FROM (VALUES "
-#define MAKE_TAIL ") AS v CROSS JOIN hang_group o WHERE o.id = v.column1"
+#define MAKE_TAIL ") AS v CROSS JOIN hang_group o WHERE o.id = v.column1 AND o.id IN ({first})"
+
+/* What became of the group that its stack leaves; what it has already stays once. */
+fw_error groups_rekey_history(struct rekey_batch *b, const struct rekey_stack *s, int64_t to)
+{
+    return db_run(b->conn, b->why,
+                  "INSERT INTO group_event (project, group_id, at_ms, who, action, detail)"
+                  " SELECT e.project, $2, e.at_ms, e.who, e.action, e.detail FROM group_event e"
+                  " WHERE e.group_id = $1 AND NOT EXISTS (SELECT 1 FROM group_event o"
+                  " WHERE o.group_id = $2 AND o.at_ms = e.at_ms AND o.action = e.action"
+                  " AND o.who = e.who) ORDER BY e.id",
+                  DB_VALUES(db_int(s->group), db_int(to)));
+}
 
 static const char *text_of(const char *text)
 {
     return text ? text : "";
 }
 
-static fw_error make(struct rekey_batch *b, struct db_many *many, const struct rekey_target *t)
+static fw_error make(struct rekey_batch *b, struct db_many *many, struct rekey_target *t)
 {
     const struct rekey_stack *s = &b->stacks[t->first];
     const struct stack_key *key = &b->keys[t->first];
     const struct group_answer *a = &key->answer;
     int64_t into = s->pinned ? s->group : 0;
+    t->inherits = !into && (s->status || s->noted);
     fw_error e =
         db_many_add(many, DB_ROW(db_int(s->group), db_bytes(a->key, 16), db_int(key->rules_version),
                                  db_int((int64_t)a->section), db_text(text_of(a->title)),
@@ -178,6 +193,9 @@ fw_error groups_rekey_targets(struct rekey_batch *b, size_t from, size_t count)
     e = e ? e : db_many_end(&many);
     if (made && !e)
         e = find_targets(b, first);
+    for (size_t i = first; i < b->target_count && !e; i++)
+        if (b->targets[i].inherits && b->targets[i].id)
+            e = groups_rekey_history(b, &b->stacks[b->targets[i].first], b->targets[i].id);
     for (size_t i = first; i < b->target_count && !e; i++) {
         if (!b->targets[i].id)
             return failure_say(b->why, FW_ERR_TIMEOUT, 0,

@@ -128,7 +128,7 @@ static fw_error leave(struct rest *r, size_t *moved)
                            .why = r->why,
                            .head = "UPDATE stack SET group_id = $1, pinned = GREATEST(pinned, 1),"
                                    " moving = v.column2 FROM (VALUES ",
-                           .tail = ") AS v WHERE stack.id = v.column1",
+                           .tail = ") AS v WHERE stack.id = v.column1 AND stack.id IN ({first})",
                            .columns = 2,
                            .before = into,
                            .before_count = 1};

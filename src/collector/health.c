@@ -9,6 +9,7 @@
 #include "base/failure.h"
 #include "collector/blobs.h"
 #include "collector/clock.h"
+#include "collector/damage.h"
 #include "collector/db.h"
 #include "collector/log.h"
 
@@ -97,6 +98,8 @@ static void ask_database(struct health *h)
     struct fw_failure why = {0};
     fw_error e = with_database(h->c, DB_READ, read_something, &why);
     health_note(h, HEALTH_DATABASE, e ? &why : NULL);
+    if (!e)
+        damage_write_down(h->c);
     if (!e && !health_works(h, HEALTH_REPORTS) &&
         with_database(h->c, DB_WRITE, write_something, &why) == FW_OK)
         health_note(h, HEALTH_REPORTS, NULL);

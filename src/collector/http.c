@@ -21,14 +21,23 @@
 
 enum {
     IO_THREADS = 2,
-    CONNECTIONS = 2048,
-    CONNECTIONS_OF_ADDRESS = 1024,
     CONNECTION_MEMORY = 32 << 10, /* head and read buffer: longer heads are answered with 431 */
     BACKLOG = 1024,
     LINES_A_MINUTE = 60, /* in the log, of the library's own */
 };
 
 /* ---- one request ---- */
+
+/* libmicrohttpd would now make a list of the query's arguments, in the memory of the connection's
+ * head: some thousand of them leave none for the head, and the client without an answer. The query
+ * is ours already (http_target_parse), so it is given an empty one. The text lies in its buffer,
+ * and where the query begins it has looked before. */
+static void hide_query(const char *raw)
+{
+    char *query = strchr(raw, '?');
+    if (query && query[1])
+        query[1] = '\0';
+}
 
 /* The request line is there; `raw` is as it was sent. */
 static void *request_began(void *context, const char *raw, struct MHD_Connection *connection)
@@ -49,7 +58,8 @@ static void *request_began(void *context, const char *raw, struct MHD_Connection
     p->request.inner = p;
     p->target_wrong = http_target_parse(raw, &p->request.arena, &p->target, &p->target_too_long);
     p->request.path = p->target_wrong ? "/" : p->target.path;
-    atomic_fetch_add(&server->under_way, 1);
+    hide_query(raw);
+    p->client->request = p;
     return p;
 }
 
@@ -58,8 +68,22 @@ void http_request_free(struct http_private *p)
     struct http_server *server = p->server;
     http_body_drop(p);
     arena_free(&p->request.arena);
+    if (p->head_done)
+        atomic_fetch_sub(&server->under_way, 1);
     free(p);
-    atomic_fetch_sub(&server->under_way, 1);
+}
+
+void http_request_end(struct http_private *p)
+{
+    p->client->request = NULL;
+    http_log_request(p);
+    if (p->response)
+        MHD_destroy_response(p->response);
+    http_client_reads(p->client, HTTP_HEAD_SECONDS);
+    if (p->stream_state && !p->handled)
+        http_pool_free(p);
+    else
+        http_request_free(p);
 }
 
 static void request_ended(void *context, struct MHD_Connection *connection, void **state,
@@ -68,18 +92,9 @@ static void request_ended(void *context, struct MHD_Connection *connection, void
     (void)context;
     (void)connection;
     (void)code;
-    struct http_private *p = *state;
+    if (*state)
+        http_request_end(*state);
     *state = NULL;
-    if (!p)
-        return;
-    http_log_request(p);
-    if (p->response)
-        MHD_destroy_response(p->response);
-    http_client_deadline(p->client, HTTP_HEAD_SECONDS);
-    if (p->stream_state && !p->handled)
-        http_pool_free(p);
-    else
-        http_request_free(p);
 }
 
 static enum MHD_Result send_reply(struct http_private *p)
@@ -106,7 +121,7 @@ static bool wait_for_body(struct http_private *p)
     uint64_t due = HTTP_BODY_SECONDS + p->received / HTTP_SLOWEST;
     if (due <= spent)
         return false;
-    http_client_deadline(p->client, due - spent);
+    http_client_reads(p->client, due - spent);
     return true;
 }
 
@@ -116,7 +131,7 @@ static bool wait_for_body(struct http_private *p)
 static enum MHD_Result end_head(struct http_private *p)
 {
     p->body_began_ms = (uint64_t)clock_ms();
-    http_client_deadline(p->client, HTTP_BODY_SECONDS);
+    http_client_reads(p->client, HTTP_BODY_SECONDS);
     bool now = p->close || announced(p) > HTTP_DRAIN_MAX || http_header(&p->request, "Expect");
     return p->replied && now ? send_reply(p) : MHD_YES;
 }
@@ -124,6 +139,7 @@ static enum MHD_Result end_head(struct http_private *p)
 static enum MHD_Result take_head(struct http_private *p, const char *method, const char *version)
 {
     p->head_done = true;
+    atomic_fetch_add(&p->server->under_way, 1);
     p->request.method = method;
     if (http_head_check(p, version) && http_check_route(p)) {
         if (!http_access_remembered(p)) {
@@ -276,13 +292,13 @@ static fw_error start_daemon(struct http_server *server, const struct addrinfo *
     errno = 0;
     if (!error)
         server->daemon = MHD_start_daemon(
-            flags, 0, NULL, NULL, on_request, server, /* the logger before all it may log */
+            flags, 0, http_client_may_come, server, on_request,
+            server, /* the logger before all it may log */
             MHD_OPTION_EXTERNAL_LOGGER, log_of_library, server, MHD_OPTION_SOCK_ADDR,
             address->ai_addr, MHD_OPTION_URI_LOG_CALLBACK, request_began, server,
             MHD_OPTION_NOTIFY_COMPLETED, request_ended, server, MHD_OPTION_NOTIFY_CONNECTION,
             http_client_event, server, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
-            MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-            (unsigned)(server->proxy_count ? CONNECTIONS : CONNECTIONS_OF_ADDRESS),
+            MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS,
             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
             MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_HEAD_SECONDS,
             MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG, MHD_OPTION_STRICT_FOR_CLIENT, 1,
@@ -359,6 +375,9 @@ static void end_requests(struct http_server *server, unsigned seconds)
     atomic_store(&server->ending, true);
     for (unsigned i = 0; i < seconds * 50 && atomic_load(&server->under_way); i++)
         usleep(20000);
+    unsigned cut = atomic_load(&server->under_way);
+    if (cut && seconds)
+        log_line("http: %u requests are cut off, which were not whole after %u s", cut, seconds);
     atomic_store(&server->stopping, true); /* who still sends is cut off */
     for (unsigned i = 0; i < seconds * 50 && atomic_load(&server->suspended); i++)
         usleep(20000);

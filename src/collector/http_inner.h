@@ -29,18 +29,27 @@
 enum {
     HTTP_DRAIN_MAX = 32 << 20,
     HTTP_BUFFERED_MAX = 192 << 20, /* bodies in memory, of all requests */
-    HTTP_HEADERS_MAX = 16,         /* that a handler adds */
-    HTTP_HEAD_SECONDS = 30,        /* for a head to arrive, idle time included */
-    HTTP_BODY_SECONDS = 20,        /* to begin with, and HTTP_SLOWEST from then on */
-    HTTP_SLOWEST = 4096,           /* bytes a second below which a client is dropped */
+    HTTP_CONNECTIONS = 2048,
+    HTTP_CONNECTIONS_OF_ADDRESS = 128, /* unless the option says otherwise */
+    HTTP_CONNECTIONS_OF_LOOPBACK = 1024,
+    HTTP_HEADERS_MAX = 16,  /* that a handler adds */
+    HTTP_HEAD_SECONDS = 30, /* for a head to arrive, idle time included */
+    HTTP_BODY_SECONDS = 20, /* to begin with, and HTTP_SLOWEST from then on */
+    HTTP_SLOWEST = 4096,    /* bytes a second below which a client is dropped */
 };
 
 struct http_client { /* a connection; in the list of http_clients.c */
     int fd;
     atomic_uint_fast64_t deadline_ms; /* monotonic; UINT64_MAX: it waits for us */
+    atomic_int reads;                 /* enum http_reads */
     struct http_client *next, *previous;
+    struct http_private *request;    /* that is under way; NULL: none */
     char address[HTTP_ADDRESS_SIZE]; /* of the other end */
+    char name[HTTP_ADDRESS_SIZE];    /* by which its connections are counted: http_peer_name */
 };
+
+/* Whether more must come from the client, and whether its end was seen by the last look. */
+enum http_reads { HTTP_READS_NOTHING, HTTP_READS, HTTP_READS_END_SEEN };
 
 enum http_task { HTTP_TASK_ACCESS, HTTP_TASK_PIECE, HTTP_TASK_HANDLE, HTTP_TASK_FREE };
 
@@ -109,7 +118,7 @@ struct http_server {
     unsigned port;
     bool tls;
     atomic_size_t buffered; /* bytes of bodies in memory */
-    atomic_uint under_way;  /* requests between head and end */
+    atomic_uint under_way;  /* requests whose head is whole, until their end */
     atomic_uint suspended;  /* of them, those that the pool or a late reply has */
     atomic_bool ending;     /* connections are closed after their replies */
     atomic_bool stopping;   /* no more are suspended */
@@ -125,7 +134,12 @@ fw_error http_clients_start(struct http_server *server, struct fw_failure *why);
 void http_clients_stop(struct http_server *server);
 void http_client_event(void *server, struct MHD_Connection *connection, void **context,
                        enum MHD_ConnectionNotificationCode code);
-void http_client_deadline(struct http_client *client, uint64_t seconds); /* 0: none */
+/* Of many connections of one address the later ones are closed at once. */
+enum MHD_Result http_client_may_come(void *server, const struct sockaddr *address, socklen_t size);
+/* Until when the client must have taken what it is sent; 0: it waits for us. */
+void http_client_deadline(struct http_client *client, uint64_t seconds);
+/* Until when more must have come from it. Its end closes the connection. */
+void http_client_reads(struct http_client *client, uint64_t seconds);
 
 /* http_pool.c */
 fw_error http_pool_start(struct http_server *server, struct http_pool **pool,
@@ -135,7 +149,9 @@ void http_pool_stop(struct http_pool *pool);
 enum MHD_Result http_pool_take(struct http_private *p, enum http_task task);
 /* Has a request without a connection freed there: dropping streamed state may block. */
 void http_pool_free(struct http_private *p);
-/* http.c: the request's end, on any thread. */
+/* http.c: the end of a request, on a thread of libmicrohttpd. */
+void http_request_end(struct http_private *p);
+/* Its memory goes, on any thread. */
 void http_request_free(struct http_private *p);
 
 /* http_head.c: who asks (p->address), and whether the head says in one way where its body ends.

@@ -67,6 +67,12 @@ static bool is_trusted(const struct http_network *trusted, size_t count, const u
     return false;
 }
 
+bool http_peer_is_trusted(const struct http_network *trusted, size_t count, const char *peer)
+{
+    uint8_t bytes[16];
+    return read_address(peer, bytes) && is_trusted(trusted, count, bytes);
+}
+
 /* "1.2.3.4", "1.2.3.4:80", "fe80::1", "[fe80::1]:80"; what else stands in such a list is none. */
 static bool read_item(const char *item, size_t size, uint8_t bytes[16])
 {

@@ -28,6 +28,9 @@ bool http_network_parse(const char *text, struct http_network *network);
 void http_peer_find(const struct http_network *trusted, size_t count, const char *peer,
                     const char *forwarded, char client[HTTP_ADDRESS_SIZE]);
 
+/* Whether the connection's other end is one of them. */
+bool http_peer_is_trusted(const struct http_network *trusted, size_t count, const char *peer);
+
 /* An IPv6 client has a network of 64 bits to itself and may come from any address in it, so that is
  * its name; an IPv4 address is its own. */
 void http_peer_name(const char *address, char name[HTTP_ADDRESS_SIZE]);

@@ -6,6 +6,7 @@
  * were in it; if it happened after all, the resend finds its id in `seen`.
  */
 #include "collector/clock.h"
+#include "collector/damage.h"
 #include "collector/intake_inner.h"
 
 #include "base/failure.h"
@@ -56,6 +57,7 @@ void intake_sleep(struct intake *in, unsigned ms)
 struct batch_row {
     struct intake_item *item;
     struct span packed;
+    int64_t sum; /* of `packed` */
     bool duplicate;
 };
 
@@ -73,11 +75,11 @@ static fw_error insert_body(struct db_conn *conn, const struct batch_row *row, i
 {
     int64_t seq;
     fw_error e = db_query_int(conn, &seq, why,
-                              "INSERT INTO inbox (project, report_id, received_ms, size, packed)"
-                              " VALUES ($1, $2, $3, $4, $5) RETURNING seq",
+                              "INSERT INTO inbox (project, report_id, received_ms, size, packed,"
+                              " body_sum) VALUES ($1, $2, $3, $4, $5, $6) RETURNING seq",
                               DB_VALUES(db_int(row->item->project), db_bytes(row->item->id, 16),
                                         db_int(now_ms), db_int((int64_t)row->item->body.size),
-                                        db_int((int64_t)row->packed.size)));
+                                        db_int((int64_t)row->packed.size), db_int(row->sum)));
     return e ? e
              : db_run(conn, why, "INSERT INTO inbox_body (seq, body) VALUES ($1, $2)",
                       DB_VALUES(db_int(seq), db_bytes(row->packed.data, row->packed.size)));
@@ -206,7 +208,8 @@ static void commit_batch(struct intake *in, struct intake_request *batch, size_t
             if (r->items[i].verdict != INTAKE_ACCEPTED)
                 continue;
             if (rows)
-                rows[count++] = (struct batch_row){.item = &r->items[i], .packed = r->packed[i]};
+                rows[count++] = (struct batch_row){
+                    .item = &r->items[i], .packed = r->packed[i], .sum = damage_sum(r->packed[i])};
             else
                 tell(&r->items[i], INTAKE_RETRY, false, "the server is out of memory");
         }

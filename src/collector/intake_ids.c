@@ -5,6 +5,7 @@
 #include "base/little_endian.h"
 #include "collector/brought_names.h"
 #include "collector/intake_ids_inner.h"
+#include "collector/versions.h"
 
 #include <stdlib.h>
 
@@ -69,39 +70,70 @@ static fw_error insert_or_select(struct ids_filling *f, const struct sql *insert
 }
 
 /* `of` LIMIT_COUNT: what stands for all beyond a limit, which is made whatever the limit says.
- * `*id` 0: it is not there, and the project has brought its share. */
+ * `*id` 0: the project has not had it, and has brought its share. `known` finds what it has had:
+ * whether another project has it must not show. */
 static fw_error limited_row(struct ids_filling *f, int64_t project, enum limit_of of,
-                            const struct sql *insert, const struct sql *select, int64_t *id)
+                            const struct sql *insert, const struct sql *select,
+                            const struct sql *known, int64_t *id)
 {
     bool room = true, made = false;
     fw_error e = FW_OK;
     if (of != LIMIT_COUNT)
         e = limits_room(&f->ids->limits, f->conn, project, of, &room, f->why);
     if (!e && !room)
-        return intake_ids_number(f, id, select->text, select->values, select->count);
+        return intake_ids_number(f, id, known->text, known->values, known->count);
     e = e ? e : insert_or_select(f, insert, select, id, &made);
     if (!e && made && of != LIMIT_COUNT)
         limits_made(&f->ids->limits, project, of);
     return e;
 }
 
+/* What a project's reports say of an image is the project's own: the row in `image` has nothing but
+ * what all must agree on. `*made`: it was not there. */
+#define HAS_MAP                                                                                    \
+    " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"                           \
+    " WHERE debug_id = $3 AND state = 1 AND project IN (0, $1))"
+static fw_error project_image(struct ids_filling *f, int64_t project,
+                              const struct digest_image *image, int64_t row, bool *made)
+{
+    int64_t mine;
+    struct db_value debug_id = db_bytes(image->debug_id.data, image->debug_id.size);
+    fw_error e = intake_ids_number(
+        f, &mine,
+        "INSERT INTO project_image (project, image, debug_id, name, path, has_map, own)"
+        " VALUES ($1, $2, $3, $4, $5," HAS_MAP "," HAS_MAP ")"
+        " ON CONFLICT (image, project) DO NOTHING RETURNING id",
+        DB_VALUES(db_int(project), db_int(row), debug_id, db_text(image->name),
+                  db_text(image->path)));
+    *made = mine != 0;
+    return e;
+}
+
 static fw_error image_row(struct ids_filling *f, const struct ids_want *w,
                           const struct digest_image *image, enum limit_of of, int64_t *id)
 {
+    int64_t project = w->report->project;
     struct db_value key = db_bytes(image->id_key.data, image->id_key.size);
-    const struct sql insert = {
-        "INSERT INTO image (id_key, arch, debug_id, name, path, has_map, own)"
-        " VALUES ($1, $2, $3, $4, $5,"
-        " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"
-        " WHERE debug_id = $3 AND state = 1),"
-        " (SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM symbol_file"
-        " WHERE debug_id = $3 AND kind < 4))"
-        " ON CONFLICT (id_key, arch) DO NOTHING RETURNING id",
-        DB_VALUES(key, db_text(image->arch), db_bytes(image->debug_id.data, image->debug_id.size),
-                  db_text(image->name), db_text(image->path))};
+    struct db_value arch = db_text(image->arch);
+    bool room = true, made = false;
+    const struct sql mine = {"SELECT i.id FROM image i JOIN project_image p ON p.image = i.id"
+                             " WHERE i.id_key = $1 AND i.arch = $2 AND p.project = $3",
+                             DB_VALUES(key, arch, db_int(project))};
+    const struct sql insert = {"INSERT INTO image (id_key, arch) VALUES ($1, $2)"
+                               " ON CONFLICT (id_key, arch) DO NOTHING RETURNING id",
+                               DB_VALUES(key, arch)};
     const struct sql select = {"SELECT id FROM image WHERE id_key = $1 AND arch = $2",
-                               DB_VALUES(key, db_text(image->arch))};
-    return limited_row(f, w->report->project, of, &insert, &select, id);
+                               DB_VALUES(key, arch)};
+    fw_error e = intake_ids_number(f, id, mine.text, mine.values, mine.count);
+    if (!e && !*id && of != LIMIT_COUNT)
+        e = limits_room(&f->ids->limits, f->conn, project, of, &room, f->why);
+    if (e || *id || !room)
+        return e;
+    e = insert_or_select(f, &insert, &select, id, &made);
+    e = e ? e : project_image(f, project, image, *id, &made);
+    if (!e && made && of != LIMIT_COUNT)
+        limits_made(&f->ids->limits, project, of);
+    return e;
 }
 
 fw_error intake_ids_other_image(struct ids_filling *f, const struct ids_want *w, int64_t *id)
@@ -128,16 +160,20 @@ static fw_error make_version(struct ids_filling *f, const struct ids_want *w, in
     *id = 0;
     for (int i = 0; i < 2 && !e && !*id; i++) {
         struct db_value project = db_int(w->report->project);
+        struct version_order o;
+        version_order(version, build, (int64_t)w->report->received_ms, &o);
         const struct sql insert = {
-            "INSERT INTO version (project, version, build, first_ms) VALUES ($1, $2, $3, $4)"
+            "INSERT INTO version (project, version, build, first_ms, date_ms, numbered, line,"
+            " sort_key, prerelease) VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)"
             " ON CONFLICT (project, version, build) DO NOTHING RETURNING id",
             DB_VALUES(project, db_text(version), db_text(build),
-                      db_int((int64_t)w->report->received_ms))};
+                      db_int((int64_t)w->report->received_ms), db_int(o.numbered), db_text(o.line),
+                      db_bytes(o.key, o.size), db_int(o.prerelease))};
         const struct sql select = {
             "SELECT id FROM version WHERE project = $1 AND version = $2 AND build = $3",
             DB_VALUES(project, db_text(version), db_text(build))};
         e = limited_row(f, w->report->project, i == 0 ? LIMIT_VERSION : LIMIT_COUNT, &insert,
-                        &select, id);
+                        &select, &select, id);
         version = LIMITS_OTHER;
         build = "";
     }
@@ -155,8 +191,14 @@ static fw_error make_term(struct ids_filling *f, const struct ids_want *w, int64
                                    DB_VALUES(db_int(w->kind), db_text(text))};
         const struct sql select = {"SELECT id FROM term WHERE kind = $1 AND text = $2",
                                    DB_VALUES(db_int(w->kind), db_text(text))};
+        const struct sql known = {
+            "SELECT id FROM term WHERE kind = $1 AND text = $2 AND (EXISTS (SELECT 1 FROM term_day "
+            "d"
+            " WHERE d.project = $3 AND d.term = term.id) OR EXISTS (SELECT 1 FROM call c"
+            " WHERE c.project = $3 AND c.api = term.id))",
+            DB_VALUES(db_int(w->kind), db_text(text), db_int(w->report->project))};
         e = limited_row(f, w->report->project, i == 0 ? (enum limit_of)w->kind : LIMIT_COUNT,
-                        &insert, &select, id);
+                        &insert, &select, &known, id);
         text = LIMITS_OTHER;
     }
     return e;
@@ -208,8 +250,8 @@ static fw_error fill_images(struct ids_filling *f, struct intake_report **report
     for (size_t i = 0; i < count && !e; i++)
         for (size_t j = 0; j < reports[i]->digest.image_count && !e; j++) {
             struct digest_image *image = &reports[i]->digest.images[j];
-            e = intake_ids_want(f, (struct ids_want){.report = reports[i], .item = image}, 0,
-                                image->id_key, text_span(image->arch));
+            e = intake_ids_want(f, (struct ids_want){.report = reports[i], .item = image},
+                                reports[i]->project, image->id_key, text_span(image->arch));
         }
     return e ? e : answer(f, &f->ids->images, make_image, take_image);
 }
@@ -304,6 +346,96 @@ static fw_error fill_terms(struct ids_filling *f, struct intake_report **reports
     return e ? e : answer(f, &f->ids->terms, make_term, take_number);
 }
 
+/* A version that reports still come of stays: once a day is enough. */
+static fw_error note_versions(struct ids_filling *f, struct intake_report **reports, size_t count)
+{
+    fw_error e = FW_OK;
+    int64_t before = 0;
+    for (size_t i = 0; i < count && !e; i++) {
+        if (reports[i]->version == before)
+            continue;
+        before = reports[i]->version;
+        e = db_run(f->conn, f->why,
+                   "UPDATE version SET last_ms = $2 WHERE id = $1 AND last_ms < $2 - 86400000",
+                   DB_VALUES(db_int(before), db_int((int64_t)reports[i]->received_ms)));
+    }
+    return e;
+}
+
+/* --- places that call --- */
+
+static struct stack_frame frame_of_call(const struct intake_report *r, size_t call)
+{
+    const struct digest_stack *stack = &r->digest.stacks[r->digest.calls[call].stack];
+    struct stack_frame none = {.image = 0};
+    return stack->count ? intake_row_frame(&r->digest, &stack->frames[0]) : none;
+}
+
+/* The job looks at a place that is new, or was never seen in this version. */
+static fw_error note_site(struct ids_filling *f, const struct ids_want *w, int64_t id)
+{
+    uint64_t rows = 0;
+    fw_error e =
+        db_change(f->conn, f->why, &rows,
+                  "UPDATE call_site SET todo = todo | 2 WHERE id = $3 AND NOT EXISTS"
+                  " (SELECT 1 FROM call_day WHERE project = $1 AND version = $2 AND site = $3)",
+                  DB_VALUES(db_int(w->report->project), db_int(w->report->version), db_int(id)));
+    f->ids->calls_todo |= rows > 0;
+    return e;
+}
+
+static fw_error site_row(struct ids_filling *f, const struct ids_want *w, int64_t api,
+                         const struct stack_frame *frame, enum limit_of of, int64_t *id)
+{
+    struct db_value project = db_int(w->report->project), offset = db_int((int64_t)frame->offset),
+                    kind = db_int(stack_flags(frame));
+    const struct sql insert = {
+        "INSERT INTO call_site (project, api, image, site_offset, kind) VALUES ($1, $2, $3, $4, $5)"
+        " ON CONFLICT (project, api, image, site_offset, kind) DO NOTHING RETURNING id",
+        DB_VALUES(project, db_int(api), db_int(frame->image), offset, kind)};
+    const struct sql select = {
+        "SELECT id FROM call_site WHERE project = $1 AND api = $2 AND image = $3"
+        " AND site_offset = $4 AND kind = $5",
+        DB_VALUES(project, db_int(api), db_int(frame->image), offset, kind)};
+    return limited_row(f, w->report->project, of, &insert, &select, &select, id);
+}
+
+static fw_error make_site(struct ids_filling *f, const struct ids_want *w, int64_t *id)
+{
+    size_t call = (size_t)((int64_t *)w->item - w->report->sites);
+    struct stack_frame frame = frame_of_call(w->report, call);
+    fw_error e = site_row(f, w, w->report->apis[call], &frame, LIMIT_SITE, id);
+    if (!e && !*id) { /* beyond the limit */
+        frame = (struct stack_frame){.offset = 0};
+        e = intake_ids_other_image(f, w, &frame.image);
+        e = e ? e : site_row(f, w, w->report->apis[call], &frame, LIMIT_COUNT, id);
+    }
+    return e ? e : note_site(f, w, *id);
+}
+
+static fw_error fill_sites(struct ids_filling *f, struct intake_report **reports, size_t count)
+{
+    fw_error e = FW_OK;
+    for (size_t i = 0; i < count && !e; i++) {
+        struct intake_report *r = reports[i];
+        r->sites = arena_take_many(f->arena, r->digest.call_count, sizeof *r->sites);
+        if (!r->sites)
+            return failure_say(f->why, FW_ERR_MEMORY, 0, "out of memory");
+        for (size_t j = 0; j < r->digest.call_count && !e; j++) {
+            struct stack_frame frame = frame_of_call(r, j);
+            uint8_t place[33];
+            put_u64(place, (uint64_t)r->apis[j]);
+            put_u64(place + 8, (uint64_t)frame.image);
+            put_u64(place + 16, frame.offset);
+            put_u64(place + 24, (uint64_t)r->version);
+            place[32] = (uint8_t)stack_flags(&frame);
+            e = intake_ids_want(f, (struct ids_want){.report = r, .item = &r->sites[j]}, r->project,
+                                (struct span){place, sizeof place}, (struct span){0});
+        }
+    }
+    return e ? e : answer(f, &f->ids->sites, make_site, take_number);
+}
+
 fw_error intake_ids_fill(struct intake_ids *ids, struct db_conn *conn,
                          struct intake_report **reports, size_t count, struct arena *arena,
                          struct fw_failure *why)
@@ -311,14 +443,21 @@ fw_error intake_ids_fill(struct intake_ids *ids, struct db_conn *conn,
     struct ids_filling f = {.ids = ids, .conn = conn, .arena = arena, .why = why};
     bool changed;
     limits_begin(&ids->limits);
+    ids->calls_todo = false;
     fw_error e = stack_grouper_begin(ids->grouper, conn, &changed, why);
-    if (!e && changed)
-        id_map_clear(&ids->stacks);
+    if (!e && changed) {
+        id_map_clear(&ids->stacks); /* retention removes them, versions and places */
+        id_map_clear(&ids->versions);
+        id_map_clear(&ids->sites);
+    }
     e = e ? e : fill_images(&f, reports, count);
     e = e ? e : fill_names(&f, reports, count);
     e = e ? e : fill_versions(&f, reports, count);
+    e = e ? e : note_versions(&f, reports, count);
     e = e ? e : fill_terms(&f, reports, count);
     e = e ? e : intake_ids_fill_stacks(&f, reports, count);
+    f.count = 0;
+    e = e ? e : fill_sites(&f, reports, count);
     free(f.wants);
     return e;
 }
@@ -340,6 +479,7 @@ void intake_ids_forget(struct intake_ids *ids)
     id_map_clear(&ids->versions);
     id_map_clear(&ids->terms);
     id_map_clear(&ids->stacks);
+    id_map_clear(&ids->sites);
 }
 
 void intake_ids_free(struct intake_ids *ids)
@@ -349,5 +489,6 @@ void intake_ids_free(struct intake_ids *ids)
     id_map_free(&ids->versions);
     id_map_free(&ids->terms);
     id_map_free(&ids->stacks);
+    id_map_free(&ids->sites);
     limits_free(&ids->limits);
 }

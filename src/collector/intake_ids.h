@@ -19,7 +19,8 @@ enum term_kind { TERM_OS = 1, TERM_DEVICE = 2, TERM_API = 3 };
 
 struct intake_ids { /* of one worker; all zero but `grouper`: nothing is remembered */
     struct stack_grouper *grouper;
-    struct id_map images, names, versions, terms, stacks;
+    struct id_map images, names, versions, terms, stacks, sites;
+    bool calls_todo; /* of this batch: the job "calls" has something to do */
     struct intake_limits limits;
 };
 
@@ -27,10 +28,11 @@ struct intake_report { /* one of a batch */
     int64_t seq, project;
     uint8_t id[16];
     uint64_t received_ms;
-    int64_t packed; /* bytes of the body as it is stored */
+    int64_t packed;   /* bytes of the body as it is stored */
+    int64_t body_sum; /* and their checksum (damage.h); -1: of before there was one */
     struct digest digest;
     int64_t version, os, device; /* rows; 0: none */
-    int64_t *apis;               /* of each call: its term */
+    int64_t *apis, *sites;       /* of each call: its term, its place */
     int64_t group;               /* 0: none */
 };
 

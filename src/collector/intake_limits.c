@@ -7,21 +7,30 @@
 #include "collector/jobs.h"
 #include "collector/log.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static const struct {
     const char *name;
     int64_t most;
 } kinds[LIMIT_COUNT] = {
-    [LIMIT_OS] = {"operating systems", 10000},  [LIMIT_DEVICE] = {"devices", 10000},
-    [LIMIT_API] = {"watched functions", 10000}, [LIMIT_VERSION] = {"versions", 10000},
-    [LIMIT_IMAGE] = {"images", 100000},         [LIMIT_STACK] = {"stacks", 1000000},
-    [LIMIT_GROUP] = {"groups", 100000},         [LIMIT_NAME] = {"names of code", 1000000},
+    [LIMIT_OS] = {"operating systems", 10000},    [LIMIT_DEVICE] = {"devices", 10000},
+    [LIMIT_API] = {"watched functions", 10000},   [LIMIT_VERSION] = {"versions", 10000},
+    [LIMIT_IMAGE] = {"images", 100000},           [LIMIT_STACK] = {"stacks", 10000000},
+    [LIMIT_GROUP] = {"groups", 100000},           [LIMIT_NAME] = {"names of code", 1000000},
+    [LIMIT_SITE] = {"places of calls", 10000000},
 };
 
 void limits_begin(struct intake_limits *limits)
 {
     limits->count = 0;
+}
+
+static atomic_bool any_near; /* set by workers, set anew by the job */
+
+bool limits_any_near(void)
+{
+    return atomic_load_explicit(&any_near, memory_order_relaxed);
 }
 
 static struct limits_project *find(const struct intake_limits *limits, int64_t project)
@@ -93,6 +102,8 @@ fw_error limits_write(const struct intake_limits *limits, struct db_conn *conn,
                 "INSERT INTO made (project, kind, made) VALUES ($1, $2, $3)"
                 " ON CONFLICT (project, kind) DO UPDATE SET made = made.made + excluded.made",
                 DB_VALUES(db_int(p->project), db_int(of), db_int(p->added[of])));
+            if (limits_is_near(p->before[of] + p->added[of], kinds[of].most))
+                atomic_store_explicit(&any_near, true, memory_order_relaxed);
             if (p->before[of] + p->added[of] >= kinds[of].most)
                 log_line("project %lld has brought %lld %s: further ones %s", (long long)p->project,
                          (long long)kinds[of].most, kinds[of].name,
@@ -100,6 +111,12 @@ fw_error limits_write(const struct intake_limits *limits, struct db_conn *conn,
         }
     }
     return e;
+}
+
+const char *limits_name(enum limit_of of, int64_t *most)
+{
+    *most = kinds[of].most;
+    return kinds[of].name;
 }
 
 void limits_free(struct intake_limits *limits)
@@ -122,6 +139,10 @@ static const struct recount {
                   " m.project) FROM made m WHERE m.kind = $1"},
     {LIMIT_NAME, "SELECT m.project, (SELECT COUNT(*) FROM brought_name b WHERE b.project ="
                  " m.project) FROM made m WHERE m.kind = $1"},
+    {LIMIT_SITE, "SELECT m.project, (SELECT COUNT(*) FROM call_site s WHERE s.project = m.project)"
+                 " FROM made m WHERE m.kind = $1"},
+    {LIMIT_VERSION, "SELECT m.project, (SELECT COUNT(*) FROM version v WHERE v.project ="
+                    " m.project) FROM made m WHERE m.kind = $1"},
 };
 
 /* Counted without a lock: what is made meanwhile is missing until the next time. */
@@ -155,13 +176,34 @@ static fw_error recount(struct collector *c, const struct recount *r, struct fw_
     return e;
 }
 
+static fw_error look_near(struct collector *c, struct fw_failure *why)
+{
+    struct db_conn *conn;
+    struct db_rows *rows;
+    bool near = false;
+    fw_error e = db_take(c->db, DB_READ, &conn, why);
+    if (e)
+        return e;
+    e = db_query(conn, &rows, why, "SELECT kind, MAX(made) FROM made GROUP BY kind", DB_NONE);
+    while (!e && db_next(rows)) {
+        int64_t kind = db_get_int(rows, 0);
+        near |=
+            kind > 0 && kind < LIMIT_COUNT && limits_is_near(db_get_int(rows, 1), kinds[kind].most);
+    }
+    e = e ? e : db_end(rows, why);
+    db_give(c->db, conn);
+    if (!e)
+        atomic_store_explicit(&any_near, near, memory_order_relaxed);
+    return e;
+}
+
 static fw_error run_limits(struct collector *c, const struct job *job, struct fw_failure *why)
 {
     (void)job;
     fw_error e = FW_OK;
     for (size_t i = 0; i < sizeof recounts / sizeof *recounts && !e; i++)
         e = recount(c, &recounts[i], why);
-    return e;
+    return e ? e : look_near(c, why);
 }
 
 extern const struct job_kind job_limits;

@@ -21,6 +21,7 @@ enum limit_of { /* made.kind */
                 LIMIT_STACK,
                 LIMIT_GROUP,
                 LIMIT_NAME, /* rows of brought_name */
+                LIMIT_SITE, /* places that call watched functions */
                 LIMIT_COUNT
 };
 
@@ -44,6 +45,16 @@ void limits_made(struct intake_limits *limits, int64_t project, enum limit_of of
 /* Last in the transaction, since others wait for these rows until it ends. */
 fw_error limits_write(const struct intake_limits *limits, struct db_conn *conn,
                       struct fw_failure *why);
+/* What people call a kind, and how many of it a project may bring. */
+const char *limits_name(enum limit_of of, int64_t *most);
+/* Four fifths of it. */
+static inline bool limits_is_near(int64_t made, int64_t most)
+{
+    return made >= most / 5 * 4;
+}
+/* Whether some project is near a limit, as far as this process has seen; for /healthz, which waits
+ * for nobody. Any thread. */
+bool limits_any_near(void);
 void limits_free(struct intake_limits *limits);
 
 #endif

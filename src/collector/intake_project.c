@@ -32,7 +32,8 @@ bool intake_project(struct http_request *r, const char *slug, int64_t *project)
     }
     if (*project && access_reaches(&r->access, *project))
         return true;
-    if (*project)
+    /* Whether there is such a project is not told to who is limited to another. */
+    if (*project || r->access.project)
         http_reply_error(r, 403, "this key or token is of another project");
     else
         http_reply_error(r, 404, "there is no such project");

@@ -5,7 +5,7 @@
 #include "collector/intake_sums.h"
 #include "base/array.h"
 #include "base/failure.h"
-#include "collector/versions.h"
+#include "collector/groups_fixed.h"
 #include "report/fwr.h"
 
 #include <stdlib.h>
@@ -17,10 +17,12 @@ enum table {
     TERM_DAY,
     FLAME,
     CALL,
+    CALL_DAY,
+    CALL_CALLER_DAY,
     TABLES
 };
 
-enum { KEYS = 4, VALUES = 9 };
+enum { KEYS = 4, VALUES = 9, DAY_MS = 86400 * 1000 };
 
 struct intake_sum {
     enum table table;
@@ -72,6 +74,17 @@ static const struct {
          " ON CONFLICT (project, api, stack, version) DO UPDATE"
          " SET count = call.count + $5, first_ms = LEAST(call.first_ms, $6),"
          " last_ms = GREATEST(call.last_ms, $7)"},
+    [CALL_DAY] = {4, 1, "+",
+                  "INSERT INTO call_day (project, version, site, day, count)"
+                  " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (project, version, site, day)"
+                  " DO UPDATE SET count = call_day.count + $5"},
+    /* By place here, by caller there; of a place without one the job adds them. */
+    [CALL_CALLER_DAY] =
+        {3, 1, "+",
+         "INSERT INTO call_caller_day (project, day, caller, count) SELECT CAST($1 AS BIGINT),"
+         " CAST($2 AS BIGINT), s.caller, CAST($4 AS BIGINT) FROM call_site s WHERE s.id = $3"
+         " AND s.caller IS NOT NULL ON CONFLICT (project, day, caller)"
+         " DO UPDATE SET count = call_caller_day.count + excluded.count"},
 };
 
 enum { SESSION_OBSERVED, SESSION_VERSION, SESSION_DAY };
@@ -130,6 +143,15 @@ static bool add_days(struct intake_sums *s, const struct intake_report *r)
     return ok;
 }
 
+/* The day of a call is that of its last one, as far as that can be believed. */
+static int64_t day_of_call(const struct intake_report *r, const struct digest_call *call)
+{
+    uint64_t ms = call->last_ms;
+    if (ms > r->received_ms || ms + UINT64_C(400) * DAY_MS < r->received_ms)
+        ms = r->received_ms;
+    return (int64_t)(ms / DAY_MS);
+}
+
 static bool add_calls(struct intake_sums *s, const struct intake_report *r)
 {
     const struct digest *d = &r->digest;
@@ -145,6 +167,12 @@ static bool add_calls(struct intake_sums *s, const struct intake_report *r)
                                       .value = {(int64_t)call->count, (int64_t)call->first_ms,
                                                 (int64_t)call->last_ms, caller.image,
                                                 (int64_t)caller.offset, stack_flags(&caller)}});
+        int64_t day = day_of_call(r, call);
+        ok &=
+            put(s, (struct intake_sum){CALL_DAY, .key = {r->project, r->version, r->sites[i], day},
+                                       .value = {(int64_t)call->count}});
+        ok &= put(s, (struct intake_sum){CALL_CALLER_DAY, .key = {r->project, day, r->sites[i]},
+                                         .value = {(int64_t)call->count}});
     }
     return ok;
 }
@@ -272,26 +300,37 @@ static fw_error write_session(struct writing *w, const struct intake_sum *sum)
                   DB_VALUES(project, id, db_int(observed)));
 }
 
-static fw_error reopen(struct writing *w, int64_t group, int64_t resolved)
+static fw_error date_of(struct writing *w, int64_t version, int64_t *date_ms)
 {
+    return db_query_int(w->conn, date_ms, w->why, "SELECT date_ms FROM version WHERE id = $1",
+                        DB_VALUES(db_int(version)));
+}
+
+/* The reports of the batch that are in this resolved group may be of a version in which it was to
+ * be gone. */
+static fw_error reopen(struct writing *w, int64_t group)
+{
+    struct group_fixed fixed;
     struct db_rows *rows;
-    fw_error e =
-        db_query(w->conn, &rows, w->why, "SELECT version, build FROM version WHERE id = $1",
-                 DB_VALUES(db_int(resolved)));
+    fw_error e = db_query(w->conn, &rows, w->why,
+                          "SELECT " GROUP_FIXED_COLUMNS " FROM hang_group h WHERE h.id = $1",
+                          DB_VALUES(db_int(group)));
     if (e)
         return e;
-    bool back = false;
-    if (db_next(rows))
-        for (size_t i = 0; i < w->count && !back; i++)
-            back = w->reports[i]->group == group &&
-                   version_is_later(w->reports[i]->digest.version, w->reports[i]->digest.build,
-                                    db_get_text(rows, 0), db_get_text(rows, 1));
+    bool found = db_next(rows);
+    if (found)
+        group_fixed_read(rows, 0, &fixed);
     e = db_end(rows, w->why);
-    if (e || !back)
-        return e;
-    return db_run(w->conn, w->why,
-                  "UPDATE hang_group SET status = 0, reopened_ms = $2 WHERE id = $1",
-                  DB_VALUES(db_int(group), db_int((int64_t)w->now_ms)));
+    for (size_t i = 0; i < w->count && found && !e; i++) {
+        const struct intake_report *r = w->reports[i];
+        struct group_seen seen = {r->digest.version, r->digest.build, 0};
+        if (r->group != group)
+            continue;
+        e = date_of(w, r->version, &seen.date_ms);
+        if (!e && group_fixed_is_back(&fixed, &seen))
+            return group_reopen(w->conn, group, &seen, (int64_t)w->now_ms, w->why);
+    }
+    return e;
 }
 
 static fw_error write_sum(struct writing *w, const struct intake_sum *sum)
@@ -333,7 +372,7 @@ fw_error intake_sums_write(struct intake_sums *s, struct db_conn *conn,
     }
     e = e ? e : group_sums_write(&s->groups, conn, why);
     for (size_t i = 0; i < s->groups.resolved_count && !e; i++)
-        e = reopen(&w, s->groups.resolved[i].group, s->groups.resolved[i].version);
+        e = reopen(&w, s->groups.resolved[i]);
     s->count = 0;
     return e;
 }

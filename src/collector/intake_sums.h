@@ -17,8 +17,8 @@ struct intake_sums { /* all zero: empty */
 
 /* What one report adds. Its rows are known (intake_ids_fill). FW_ERR_MEMORY. */
 fw_error intake_sums_add(struct intake_sums *sums, const struct intake_report *report);
-/* Sessions and sums of the batch, in the caller's transaction. A resolved group that came back in a
- * later version is opened again. Empties `sums`. */
+/* Sessions and sums of the batch, in the caller's transaction. A resolved group that came back in
+ * a version in which it was to be gone is opened again. Empties `sums`. */
 fw_error intake_sums_write(struct intake_sums *sums, struct db_conn *conn,
                            struct intake_report **reports, size_t count, uint64_t now_ms,
                            struct fw_failure *why);

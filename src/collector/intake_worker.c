@@ -9,6 +9,7 @@
  * that failed for its data is processed alone, too.
  */
 #include "base/failure.h"
+#include "collector/damage.h"
 #include "collector/db.h"
 #include "collector/heavy.h"
 #include "collector/intake_inner.h"
@@ -56,9 +57,11 @@ static fw_error choose(struct worker *w, struct db_conn *conn, struct fw_failure
     struct db_rows *rows;
     int64_t bytes = 0;
     fw_error e = db_query(conn, &rows, why,
-                          "SELECT seq, project, report_id, received_ms, size, packed, attempts"
-                          " FROM inbox WHERE state = 0 AND lease_ms < $1 ORDER BY seq LIMIT $2"
-                          " FOR UPDATE SKIP LOCKED",
+                          "SELECT seq, project, report_id, received_ms, size, packed, attempts,"
+                          " COALESCE(body_sum, -1)"
+                          " FROM inbox WHERE state = 0 AND " DB_LEASE_OVER(
+                              "lease_ms", "$1") " ORDER BY seq LIMIT $2"
+                                                " FOR UPDATE SKIP LOCKED",
                           DB_VALUES(db_int((int64_t)collector_now_ms()), db_int(INTAKE_LEASED)));
     if (e)
         return e;
@@ -70,7 +73,8 @@ static fw_error choose(struct worker *w, struct db_conn *conn, struct fw_failure
         *row = (struct leased){.report = {.seq = db_get_int(rows, 0),
                                           .project = db_get_int(rows, 1),
                                           .received_ms = (uint64_t)db_get_int(rows, 3),
-                                          .packed = db_get_int(rows, 5)},
+                                          .packed = db_get_int(rows, 5),
+                                          .body_sum = db_get_int(rows, 7)},
                                .size = db_get_int(rows, 4),
                                .attempts = attempts};
         struct span id = db_get_bytes(rows, 2);
@@ -195,9 +199,13 @@ static fw_error load(struct worker *w, const struct leased *row, uint8_t **body,
                  DB_VALUES(db_int(row->report.seq)));
     if (!e) {
         fw_error unpacked = failure_say(why, FW_ERR_CORRUPT, 0, "its body is not there");
-        if (db_next(rows))
-            unpacked =
-                packs_unsqueeze(db_get_bytes(rows, 0), INTAKE_FOREIGN_BYTES, body, size, why);
+        if (db_next(rows)) {
+            struct span packed = db_get_bytes(rows, 0);
+            bool whole = row->report.body_sum < 0 || damage_sum(packed) == row->report.body_sum;
+            unpacked = whole ? packs_unsqueeze(packed, INTAKE_FOREIGN_BYTES, body, size, why)
+                             : failure_say(why, FW_ERR_CORRUPT, 0,
+                                           "its body is damaged: the checksum is another one");
+        }
         e = db_end(rows, why);
         e = e ? e : unpacked;
     }

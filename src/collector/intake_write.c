@@ -11,6 +11,7 @@
 #include "collector/intake_write.h"
 #include "base/failure.h"
 #include "collector/clock.h"
+#include "collector/jobs.h"
 #include "collector/symbols.h"
 
 enum { HELD_MAPS = 512 };
@@ -47,9 +48,9 @@ static fw_error insert_report(struct db_conn *conn, const struct intake_report *
         conn, why, &changed,
         "INSERT INTO report (project, report_id, kind, received_ms, started_ms, day, version, os,"
         " device, session, install, stack, group_id, duration_ns, ending, threads, frames,"
-        " complete, body_offset, body_size)"
+        " complete, body_offset, body_size, body_sum)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
-        " $19, $20) ON CONFLICT (project, report_id) DO NOTHING",
+        " $19, $20, $21) ON CONFLICT (project, report_id) DO NOTHING",
         DB_VALUES(db_int(r->project), db_bytes(r->id, sizeof r->id), db_int(d->kind),
                   db_int((int64_t)r->received_ms), db_int((int64_t)d->started_ms), db_int(d->day),
                   db_int(r->version), row_or_null(r->os), row_or_null(r->device),
@@ -58,7 +59,8 @@ static fw_error insert_report(struct db_conn *conn, const struct intake_report *
                   d->key == SIZE_MAX ? db_null() : db_int(d->stacks[d->key].row),
                   row_or_null(r->group), db_int((int64_t)d->duration_ns), db_int(d->ending),
                   db_int((int64_t)d->threads), db_int((int64_t)d->frames), db_int(d->complete),
-                  db_int(r->seq), db_int(r->packed)));
+                  db_int(r->seq), db_int(r->packed),
+                  r->body_sum < 0 ? db_null() : db_int(r->body_sum)));
     *added = changed == 1;
     return e;
 }
@@ -78,6 +80,8 @@ static fw_error write_all(struct intake_writer *w, struct db_conn *conn,
             e = failure_memory(why);
     }
     e = e ? e : intake_sums_write(&w->sums, conn, reports, count, collector_now_ms(), why);
+    if (!e && w->ids.calls_todo)
+        e = jobs_add(conn, "calls", "", "", why);
     e = e ? e : limits_write(&w->ids.limits, conn, why);
     return e ? e : db_commit(conn, why);
 }
@@ -99,8 +103,8 @@ static size_t hold_maps(struct intake_writer *w, struct intake_report **reports,
             const struct digest_image *image = number ? &d->images[number - 1] : NULL;
             if (!image || !image->debug_id.size || (j && key->frames[j - 1].image == number))
                 continue;
-            held[holding] = symbols_take(w->c->symbols, image->debug_id.data, image->debug_id.size,
-                                         *image->arch ? image->arch : NULL);
+            held[holding] = symbols_take(w->c->symbols, reports[i]->project, image->debug_id.data,
+                                         image->debug_id.size, *image->arch ? image->arch : NULL);
             holding += held[holding] != NULL;
         }
     }

@@ -5,6 +5,7 @@
  */
 #include "base/failure.h"
 #include "collector/jobs_inner.h"
+#include "collector/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,15 @@ static void text_of(fw_error result, const struct fw_failure *why, char *text, s
             *p = '?';
 }
 
+/* One that is tried again later has not ended. */
+static void count_end(struct jobs *jobs, fw_error result)
+{
+    if (result == FW_OK)
+        metrics_add(jobs->c->metrics, METRIC_JOBS_DONE, 1);
+    else if (!jobs_is_passing(result))
+        metrics_add(jobs->c->metrics, METRIC_JOBS_FAILED, 1);
+}
+
 /* Writes how a job ended, again and again while the lease is ours: a database that is away for a
  * moment must not make a finished job run once more. */
 static void finish(struct jobs_runner *r, fw_error result, const struct fw_failure *why)
@@ -65,8 +75,10 @@ static void finish(struct jobs_runner *r, fw_error result, const struct fw_failu
             if (!written)
                 db_rollback(conn);
             db_give(jobs->c->db, conn);
-            if (written)
+            if (written) {
+                count_end(jobs, result);
                 return;
+            }
         }
         if (stopping) /* another server takes it over when the lease ends */
             return;

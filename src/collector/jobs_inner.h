@@ -55,6 +55,8 @@ bool jobs_take_next(struct jobs_runner *r);
 void jobs_forget(struct jobs_runner *r);
 /* What becomes of the job of `r`, in the caller's transaction; `stopping`: the server ends. Nothing
  * is changed when the lease was lost. */
+/* Whether a job that ended so is run again. */
+bool jobs_is_passing(fw_error error);
 fw_error jobs_write_end(struct jobs_runner *r, struct db_conn *conn, fw_error result, bool stopping,
                         const char *message);
 /* Renews a lease at `now`; *rows is 0 when it was lost. */

@@ -40,6 +40,11 @@ fw_error jobs_add_periodic(struct db_conn *conn, const struct job_kind *kind,
                   DB_VALUES(db_text(kind->name), db_int((int64_t)collector_now_ms())));
 }
 
+/* No job is put off for longer than a day: that one was, by a clock that was wrong. */
+#define DUE(now)                                                                                   \
+    "(state = 0 AND (run_ms <= " now " OR run_ms > " now " + 86400000))"                           \
+    " OR (state = 1 AND " DB_LEASE_OVER("lease_ms", now) ")"
+
 static const struct job_kind *find_kind(const struct jobs *jobs, const char *name)
 {
     for (size_t i = 0; name && i < jobs->kind_count; i++)
@@ -57,11 +62,11 @@ static int64_t look(const struct jobs *jobs)
     if (db_take(jobs->c->db, DB_READ, &conn, NULL) != FW_OK)
         return 0;
     if (db_query(conn, &rows, NULL,
-                 "SELECT id, kind FROM job WHERE ((state = 0 AND run_ms <= $1)"
-                 " OR (state = 1 AND lease_ms < $1))"
-                 " AND NOT EXISTS (SELECT 1 FROM job r WHERE r.kind = job.kind"
-                 " AND r.subject = job.subject AND r.state = 1 AND r.id <> job.id)"
-                 " ORDER BY run_ms, id LIMIT $2",
+                 "SELECT id, kind FROM job WHERE (" DUE(
+                     "$1") ")"
+                           " AND NOT EXISTS (SELECT 1 FROM job r WHERE r.kind = job.kind"
+                           " AND r.subject = job.subject AND r.state = 1 AND r.id <> job.id)"
+                           " ORDER BY run_ms, id LIMIT $2",
                  DB_VALUES(db_int((int64_t)collector_now_ms()), db_int(JOBS_LOOK_AT))) == FW_OK) {
         while (!found && db_next(rows))
             if (find_kind(jobs, db_get_text(rows, 1)))
@@ -107,17 +112,17 @@ static bool take(struct jobs_runner *r, struct db_conn *conn, int64_t id)
     if (db_begin(conn, NULL) != FW_OK)
         return false;
     bool kept = false;
-    if (db_query(
-            conn, &rows, NULL,
-            "UPDATE job SET lost = lost + CASE WHEN state = 1 THEN 1 ELSE 0 END, state = 1,"
-            " owner = $2, lease_ms = $3, attempts = attempts + 1, done = 0, total = 0,"
-            " changed_ms = $4"
-            " WHERE id = $1 AND ((state = 0 AND run_ms <= $4) OR (state = 1 AND lease_ms < $4))"
-            " AND NOT EXISTS (SELECT 1 FROM job r WHERE r.kind = job.kind"
-            " AND r.subject = job.subject AND r.state = 1 AND r.id <> job.id)"
-            " RETURNING kind, subject, payload, attempts, lost",
-            DB_VALUES(db_int(id), db_text(r->jobs->owner), db_int(now + JOBS_LEASE_MS),
-                      db_int(now))) == FW_OK) {
+    if (db_query(conn, &rows, NULL,
+                 "UPDATE job SET lost = lost + CASE WHEN state = 1 THEN 1 ELSE 0 END, state = 1,"
+                 " owner = $2, lease_ms = $3, attempts = attempts + 1, done = 0, total = 0,"
+                 " changed_ms = $4"
+                 " WHERE id = $1 AND (" DUE(
+                     "$4") ")"
+                           " AND NOT EXISTS (SELECT 1 FROM job r WHERE r.kind = job.kind"
+                           " AND r.subject = job.subject AND r.state = 1 AND r.id <> job.id)"
+                           " RETURNING kind, subject, payload, attempts, lost",
+                 DB_VALUES(db_int(id), db_text(r->jobs->owner), db_int(now + JOBS_LEASE_MS),
+                           db_int(now))) == FW_OK) {
         kept = db_next(rows) && keep_job(r, id, rows);
         kept = db_end(rows, NULL) == FW_OK && kept;
     }
@@ -211,7 +216,7 @@ static fw_error write_next(const struct jobs_runner *r, struct db_conn *conn, co
     return error != FW_OK ? error : write_again(r, conn, r->kind->every_ms, 0, message);
 }
 
-static bool is_passing(fw_error error)
+bool jobs_is_passing(fw_error error)
 {
     return error == FW_ERR_TIMEOUT || error == FW_ERR_VANISHED || error == FW_ERR_FULL ||
            error == FW_ERR_SYSTEM || error == FW_ERR_MEMORY;
@@ -227,9 +232,9 @@ fw_error jobs_write_end(struct jobs_runner *r, struct db_conn *conn, fw_error re
                         const char *message)
 {
     bool periodic = r->kind->every_ms && !*r->job.subject;
-    if (is_passing(result) && stopping)
+    if (jobs_is_passing(result) && stopping)
         return write_again(r, conn, 0, r->job.attempts - 1, "");
-    if (is_passing(result))
+    if (jobs_is_passing(result))
         return write_again(r, conn, backoff_ms(r->job.attempts), r->job.attempts, message);
     if (periodic)
         return write_next(r, conn, result == FW_OK ? "" : message);

@@ -1,6 +1,7 @@
 /* framewalk-collector: the server behind `framewalk serve`. */
 #include "collector/backup.h"
 #include "collector/routes.h"
+#include "collector/serve_check.h"
 #include "collector/serve_options.h"
 #include "collector/server.h"
 
@@ -27,6 +28,7 @@ int main(int argc, char **argv)
     case SERVE_NEW_TOKEN: return server_new_token(&options);
     case SERVE_ROUTES: return print_routes();
     case SERVE_BACKUP: return backup_make(&options, options.archive);
+    case SERVE_CHECK: return serve_check(&options);
     case SERVE_RESTORE: return backup_restore(&options, options.archive);
     default: return EXIT_USAGE;
     }

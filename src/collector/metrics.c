@@ -62,7 +62,8 @@ static uint64_t get(const atomic_uint_fast64_t *figure)
 
 void metrics_add(struct metrics *metrics, enum metric metric, uint64_t n)
 {
-    add(&metrics->counters[metric], n);
+    if (metrics)
+        add(&metrics->counters[metric], n);
 }
 
 void metrics_request(struct metrics *metrics, enum metric_route route, int status,

@@ -41,6 +41,7 @@ struct metrics;
 
 struct metrics *metrics_create(void); /* NULL: no memory */
 void metrics_free(struct metrics *metrics);
+/* NULL: nobody counts. */
 void metrics_add(struct metrics *metrics, enum metric metric, uint64_t n);
 /* A request that was answered, and how long that took. */
 void metrics_request(struct metrics *metrics, enum metric_route route, int status,

@@ -5,6 +5,7 @@
 #include "base/hex.h"
 #include "collector/blobs.h"
 #include "collector/blobs_sweep.h"
+#include "collector/damage.h"
 #include "collector/health.h"
 #include "collector/jobs.h"
 
@@ -69,7 +70,8 @@ fw_error packs_find(struct db_conn *conn, int64_t report, struct packs_place *pl
     struct db_rows *rows;
     *place = (struct packs_place){.packed = NULL};
     fw_error e = db_query(conn, &rows, why,
-                          "SELECT pack.key, report.body_offset, report.body_size, inbox_body.body"
+                          "SELECT pack.key, report.body_offset, report.body_size, inbox_body.body,"
+                          " COALESCE(report.body_sum, -1)"
                           " FROM report LEFT JOIN pack ON pack.id = report.pack"
                           " LEFT JOIN inbox_body ON report.pack IS NULL"
                           " AND inbox_body.seq = report.body_offset WHERE report.id = $1",
@@ -78,12 +80,14 @@ fw_error packs_find(struct db_conn *conn, int64_t report, struct packs_place *pl
         return e;
     fw_error found =
         failure_say(why, FW_ERR_NOT_FOUND, 0, "the report's body is not kept any more");
-    if (db_next(rows) && !db_is_null(rows, 0)) {
+    bool there = db_next(rows);
+    place->sum = there ? db_get_int(rows, 4) : -1;
+    if (there && !db_is_null(rows, 0)) {
         snprintf(place->key, sizeof place->key, "%s", db_get_text(rows, 0));
         place->offset = (uint64_t)db_get_int(rows, 1);
         place->size = (size_t)db_get_int(rows, 2);
         found = FW_OK;
-    } else if (db_get_bytes(rows, 3).size) {
+    } else if (there && db_get_bytes(rows, 3).size) {
         struct span bytes = db_get_bytes(rows, 3);
         place->packed = malloc(bytes.size);
         place->size = bytes.size;
@@ -107,6 +111,9 @@ fw_error packs_fetch(struct collector *c, struct packs_place *place, uint8_t **b
     if (*place->key)
         e = blobs_get(c->blobs, place->key, place->offset, place->size, &place->packed,
                       &place->size, why);
+    if (!e && place->sum >= 0 &&
+        damage_sum((struct span){place->packed, place->size}) != place->sum)
+        e = failure_say(why, FW_ERR_CORRUPT, 0, "its checksum is not that of what came");
     if (!e)
         e = packs_unsqueeze((struct span){place->packed, place->size}, BODY_LIMIT, body, size, why);
     free(place->packed);
@@ -134,15 +141,22 @@ struct pack { /* one that is being written */
     char key[PACKS_KEY];
 };
 
+/* Long enough; a time to come was written by a clock that was wrong. */
+static bool waited(uint64_t since_ms, uint64_t now_ms)
+{
+    return now_ms >= since_ms + PACKS_WAIT_MS || since_ms > now_ms + DB_LEASE_MAX_MS;
+}
+
 /* The oldest bodies that wait, up to PACKS_BYTES. */
 static fw_error choose(struct pack *p, struct db_conn *conn, struct fw_failure *why)
 {
     struct db_rows *rows;
-    fw_error e = db_query(conn, &rows, why,
-                          "SELECT seq, project, report_id, packed, received_ms FROM inbox"
-                          " WHERE state = 2 AND lease_ms < $1 ORDER BY seq LIMIT $2"
-                          " FOR UPDATE SKIP LOCKED",
-                          DB_VALUES(db_int((int64_t)collector_now_ms()), db_int(PACK_ROWS)));
+    fw_error e =
+        db_query(conn, &rows, why,
+                 "SELECT seq, project, report_id, packed, received_ms FROM inbox"
+                 " WHERE state = 2 AND " DB_LEASE_OVER("lease_ms", "$1") " ORDER BY seq LIMIT $2"
+                                                                         " FOR UPDATE SKIP LOCKED",
+                 DB_VALUES(db_int((int64_t)collector_now_ms()), db_int(PACK_ROWS)));
     if (e)
         return e;
     bool ok = true;
@@ -170,7 +184,7 @@ static fw_error lease(struct pack *p, struct db_conn *conn, struct fw_failure *w
     fw_error e = db_begin_soft(conn, why);
     e = e ? e : choose(p, conn, why);
     uint64_t now = collector_now_ms();
-    if (!e && p->size < PACKS_BYTES && now < p->oldest_ms + PACKS_WAIT_MS)
+    if (!e && p->size < PACKS_BYTES && !waited(p->oldest_ms, now))
         p->count = 0;
     /* Nobody else has rows until this very millisecond of another five minutes. */
     uint16_t salt = 0;
@@ -336,8 +350,7 @@ static fw_error is_due(struct pack *p, struct db_conn *conn, struct fw_failure *
         return e;
     if (db_next(rows) && db_get_int(rows, 2) > 0) {
         uint64_t oldest = (uint64_t)db_get_int(rows, 1);
-        p->count =
-            db_get_int(rows, 0) >= PACKS_BYTES || collector_now_ms() >= oldest + PACKS_WAIT_MS;
+        p->count = db_get_int(rows, 0) >= PACKS_BYTES || waited(oldest, collector_now_ms());
     }
     return db_end(rows, why);
 }
@@ -391,7 +404,10 @@ static fw_error sweep(struct collector *c, const struct job *job, struct fw_fail
 {
     uint64_t now_ms = collector_now_ms();
     const struct blobs_sweep packs = {"packs/", now_ms - ORPHAN_MS, is_named};
-    fw_error e = drop_empty(c, now_ms, why);
+    fw_error e = clock_may_remove(why);
+    if (e)
+        return e;
+    e = drop_empty(c, now_ms, why);
     e = e ? e : blobs_sweep(c, job, &packs, why);
     blobs_tidy(c->blobs); /* packs that were half written */
     return e;

@@ -23,12 +23,14 @@ struct packs_place { /* where a body is */
     char key[200];   /* of the pack */
     uint64_t offset;
     size_t size; /* packed */
+    int64_t sum; /* of these bytes (damage.h); -1: of before there was one */
 };
 
 /* The place of the body of a row of `report`. FW_ERR_NOT_FOUND: it is gone. */
 fw_error packs_find(struct db_conn *conn, int64_t report, struct packs_place *place,
                     struct fw_failure *why);
-/* The body as it was sent, malloc'ed; ends the place. Call it without a connection: a blob store
+/* The body as it was sent, malloc'ed; ends the place. FW_ERR_CORRUPT, FW_ERR_TRUNCATED: it is
+ * damaged. Call it without a connection: a blob store
  * that does not answer would hold that, too, and soon all of them. */
 fw_error packs_fetch(struct collector *c, struct packs_place *place, uint8_t **body, size_t *size,
                      struct fw_failure *why);

@@ -22,6 +22,9 @@ const char *const retention_names[RETENTION_KINDS] = {
 
 fw_error retention_go_on(const struct retention_run *run, struct fw_failure *why)
 {
+    fw_error e = run->ours ? clock_may_remove(why) : FW_OK;
+    if (e)
+        return e;
     if (!run->ours || run->ours(run->context))
         return FW_OK;
     return failure_say(why, FW_ERR_TIMEOUT, 0, "stopped while old things were removed");
@@ -32,9 +35,10 @@ fw_error retention_go_on(const struct retention_run *run, struct fw_failure *why
 /* Not used since $1, and of no image that a day within retention has: those days' rows of
  * image_day are there as long as their reports. */
 static const char find_files[] =
-    "SELECT f.id, f.size FROM symbol_file f WHERE f.used_ms < $1"
-    " AND NOT EXISTS (SELECT 1 FROM image i JOIN image_day d ON d.image = i.id"
-    " WHERE i.id_key = f.debug_id) ORDER BY f.id LIMIT $2";
+    "SELECT f.id, f.size FROM symbol_file f WHERE f.used_ms < $1 AND f.project = $3"
+    " AND NOT EXISTS (SELECT 1 FROM project_image i JOIN image_day d ON d.image = i.image"
+    " AND d.project = i.project WHERE i.debug_id = f.debug_id AND (f.project = 0 OR i.project ="
+    " f.project)) ORDER BY f.id LIMIT $2";
 
 struct files {
     int64_t ids[FILES_MAX];
@@ -42,8 +46,9 @@ struct files {
     uint64_t bytes;
 };
 
-static fw_error find(const struct retention_run *run, int64_t days, struct files *files,
-                     struct fw_failure *why)
+/* Of a project, 0: shared ones. */
+static fw_error find(const struct retention_run *run, int64_t project, int64_t days,
+                     struct files *files, struct fw_failure *why)
 {
     struct db_conn *conn;
     struct db_rows *rows;
@@ -52,7 +57,8 @@ static fw_error find(const struct retention_run *run, int64_t days, struct files
     if (e)
         return e;
     e = db_query(conn, &rows, why, find_files,
-                 DB_VALUES(db_int((int64_t)run->now_ms - days * DAY_MS), db_int(FILES_MAX)));
+                 DB_VALUES(db_int((int64_t)run->now_ms - days * DAY_MS), db_int(FILES_MAX),
+                           db_int(project)));
     if (!e) {
         while (files->count < FILES_MAX && db_next(rows)) {
             files->ids[files->count++] = db_get_int(rows, 0);
@@ -61,6 +67,18 @@ static fw_error find(const struct retention_run *run, int64_t days, struct files
         e = db_end(rows, why);
     }
     db_give(run->c->db, conn);
+    return e;
+}
+
+static fw_error count_files(struct retention_run *run, int64_t project, int64_t days,
+                            struct fw_failure *why)
+{
+    struct files files;
+    fw_error e = find(run, project, days, &files, why);
+    if (!e) {
+        run->counts.of[RETENTION_SYMBOLS] += files.count;
+        run->counts.symbol_bytes += files.bytes;
+    }
     return e;
 }
 
@@ -75,8 +93,8 @@ static fw_error remove_file(struct retention_run *run, int64_t id, int64_t *left
         return e;
     e = db_begin(conn, why);
     *left = 0;
-    e = e ? e : symbol_store_remove(conn, id, &file, why);
-    e = e ? e : symbol_store_orphan(conn, file.id, file.id_size, left, why);
+    e = e ? e : symbol_store_remove(conn, SYMBOLS_ALL, id, &file, why);
+    e = e ? e : symbol_store_orphan(conn, file.project, file.id, file.id_size, left, why);
     e = e ? e : db_commit(conn, why);
     db_give(run->c->db, conn);
     if (e)
@@ -91,12 +109,13 @@ static fw_error remove_file(struct retention_run *run, int64_t id, int64_t *left
     return FW_OK;
 }
 
-static fw_error remove_files(struct retention_run *run, int64_t days, struct fw_failure *why)
+static fw_error remove_files(struct retention_run *run, int64_t project, int64_t days,
+                             struct fw_failure *why)
 {
     struct files files;
     fw_error e;
     do {
-        e = find(run, days, &files, why);
+        e = find(run, project, days, &files, why);
         for (size_t i = 0; i < files.count && !e; i++) {
             e = retention_go_on(run, why);
             for (int64_t row = files.ids[i], left = 0; row && !e; row = left)
@@ -206,7 +225,7 @@ static fw_error run_shared(struct retention_run *run, const struct projects *pro
 {
     struct keep_settings most = of_all(projects);
     fw_error e = retention_rows(run, 0, &most, why);
-    e = e ? e : remove_files(run, most.symbols_days, why);
+    e = e ? e : remove_files(run, 0, most.symbols_days, why);
     e = e ? e : retention_disk(run, most.disk_share, why);
     note(run, "the server");
     return e;
@@ -223,6 +242,7 @@ static fw_error remove_all(struct retention_run *run, struct fw_failure *why)
         const struct kept *kept = &projects.list[i];
         e = retention_bodies(run, kept->id, &kept->settings, why);
         e = e ? e : retention_rows(run, kept->id, &kept->settings, why);
+        e = e ? e : remove_files(run, kept->id, kept->settings.symbols_days, why);
         note(run, kept->slug);
     }
     e = e ? e : run_shared(run, &projects, why);
@@ -230,28 +250,30 @@ static fw_error remove_all(struct retention_run *run, struct fw_failure *why)
     return e;
 }
 
-fw_error retention_preview(struct retention_run *run, int64_t project,
-                           const struct keep_settings *settings, struct fw_failure *why)
+/* What belongs to no project is added. */
+static fw_error preview_shared(struct retention_run *run, int64_t project,
+                               const struct keep_settings *settings, struct fw_failure *why)
 {
     struct projects projects = {0};
-    struct files files;
-    run->now_ms = collector_now_ms();
-    run->counts = (struct retention_counts){.body_bytes = 0};
     fw_error e = read_projects(run->c, &projects, why);
     for (size_t i = 0; i < projects.count; i++)
         if (projects.list[i].id == project)
             projects.list[i].settings = *settings;
     struct keep_settings most = of_all(&projects);
     free(projects.list);
-    e = e ? e : retention_bodies_count(run, project, settings, why);
-    e = e ? e : retention_rows_count(run, project, settings, why);
     e = e ? e : retention_rows_count(run, 0, &most, why);
-    e = e ? e : find(run, most.symbols_days, &files, why);
-    if (!e) {
-        run->counts.of[RETENTION_SYMBOLS] = files.count;
-        run->counts.symbol_bytes = files.bytes;
-    }
-    return e;
+    return e ? e : count_files(run, 0, most.symbols_days, why);
+}
+
+fw_error retention_preview(struct retention_run *run, int64_t project,
+                           const struct keep_settings *settings, bool all, struct fw_failure *why)
+{
+    run->now_ms = collector_now_ms();
+    run->counts = (struct retention_counts){.body_bytes = 0};
+    fw_error e = retention_bodies_count(run, project, settings, why);
+    e = e ? e : retention_rows_count(run, project, settings, why);
+    e = e ? e : count_files(run, project, settings->symbols_days, why);
+    return e || !all ? e : preview_shared(run, project, settings, why);
 }
 
 struct progress {
@@ -270,7 +292,8 @@ static fw_error run_job(struct collector *c, const struct job *job, struct fw_fa
 {
     struct progress progress = {c, job, 0};
     struct retention_run run = {.c = c, .ours = still_ours, .context = &progress};
-    return remove_all(&run, why);
+    fw_error e = clock_may_remove(why);
+    return e ? e : remove_all(&run, why);
 }
 
 extern const struct job_kind job_retention;

@@ -45,10 +45,10 @@ struct retention_run {
     struct retention_counts counts; /* removed so far; of the project that is worked on */
 };
 
-/* What the job "retention" would remove now of the project, and of what belongs to none; the disk
- * is not looked at. */
+/* What the job "retention" would remove now of the project and, with `all`, of what belongs to no
+ * project; the disk is not looked at. */
 fw_error retention_preview(struct retention_run *run, int64_t project,
-                           const struct keep_settings *settings, struct fw_failure *why);
+                           const struct keep_settings *settings, bool all, struct fw_failure *why);
 
 /* --- between the files of retention --- */
 

@@ -51,6 +51,29 @@ static const struct rule {
      "SELECT api, stack, version FROM call WHERE project = $1 AND last_ms < $2 LIMIT $3",
      "DELETE FROM call WHERE project = $1 AND last_ms < $2 AND api = $3 AND stack = $4"
      " AND version = $5"},
+    {RETENTION_KINDS, CUT_DAY, 3, false, false,
+     "SELECT version, site, day FROM call_day WHERE project = $1 AND day < $2 LIMIT $3",
+     "DELETE FROM call_day WHERE project = $1 AND day < $2 AND version = $3 AND site = $4"
+     " AND day = $5"},
+    {RETENTION_KINDS, CUT_DAY, 2, false, false,
+     "SELECT day, caller FROM call_caller_day WHERE project = $1 AND day < $2 LIMIT $3",
+     "DELETE FROM call_caller_day WHERE project = $1 AND day < $2 AND day = $3 AND caller = $4"},
+    /* What nothing refers to. Workers forget which places and versions there are. */
+    {RETENTION_KINDS, CUT_DAY, 1, false, true,
+     "SELECT s.id, CAST(0 AS BIGINT) FROM call_site s WHERE s.project = $1"
+     " AND CAST($2 AS BIGINT) <> 0"
+     " AND NOT EXISTS (SELECT 1 FROM call_day d WHERE d.site = s.id) LIMIT $3",
+     "DELETE FROM call_site WHERE project = $1 AND CAST($2 AS BIGINT) <> 0 AND id = $3"
+     " AND NOT EXISTS (SELECT 1 FROM call_day d WHERE d.site = call_site.id)"},
+    {RETENTION_KINDS, CUT_DAY, 1, false, false,
+     "SELECT c.id FROM call_caller c WHERE c.project = $1 AND CAST($2 AS BIGINT) <> 0"
+     " AND NOT EXISTS (SELECT 1 FROM call_site s WHERE s.caller = c.id) LIMIT $3",
+     "DELETE FROM call_caller WHERE project = $1 AND CAST($2 AS BIGINT) <> 0 AND id = $3"
+     " AND NOT EXISTS (SELECT 1 FROM call_site s WHERE s.caller = call_caller.id)"},
+    {RETENTION_KINDS, CUT_STACK_MS, 1, false, true,
+     "SELECT v.id, CAST(0 AS BIGINT) FROM version v WHERE v.project = $1 AND v.last_ms < $2"
+     " LIMIT $3",
+     "DELETE FROM version WHERE project = $1 AND last_ms < $2 AND id = $3"},
     /* stack.last_ms is written once a day, so a stack that a report within row_days has is not
      * found. Those that somebody merged or split by hand stay: they say where their like go. */
     {RETENTION_STACKS, CUT_STACK_MS, 1, false, true,

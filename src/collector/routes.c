@@ -5,6 +5,7 @@
 extern const struct http_routes routes_access; /* api_access.c */
 extern const struct http_routes routes_calls;
 extern const struct http_routes routes_calls_allow;
+extern const struct http_routes routes_damaged;
 extern const struct http_routes routes_download;
 extern const struct http_routes routes_failed; /* api_failed.c */
 extern const struct http_routes routes_flame;
@@ -13,6 +14,7 @@ extern const struct http_routes routes_group_stacks; /* api_group_stacks.c */
 extern const struct http_routes routes_groups_read;
 extern const struct http_routes routes_import; /* import.c */
 extern const struct http_routes routes_intake; /* intake_http.c */
+extern const struct http_routes routes_limits; /* api_limits.c */
 extern const struct http_routes routes_openapi;
 extern const struct http_routes routes_overview;
 extern const struct http_routes routes_report;
@@ -25,12 +27,14 @@ extern const struct http_routes routes_symbol_paths;
 extern const struct http_routes routes_symbolicate; /* api_symbolicate.c */
 extern const struct http_routes routes_symbols; /* api_symbols.c */
 extern const struct http_routes routes_uploads;
+extern const struct http_routes routes_versions; /* api_versions.c */
 extern const struct http_routes routes_page; /* page.c */
 
 static const struct http_routes *const tables[] = {
     &routes_access,
     &routes_calls,
     &routes_calls_allow,
+    &routes_damaged,
     &routes_download,
     &routes_failed,
     &routes_flame,
@@ -39,6 +43,7 @@ static const struct http_routes *const tables[] = {
     &routes_groups_read,
     &routes_import,
     &routes_intake,
+    &routes_limits,
     &routes_openapi,
     &routes_overview,
     &routes_report,
@@ -51,6 +56,7 @@ static const struct http_routes *const tables[] = {
     &routes_symbolicate,
     &routes_symbols,
     &routes_uploads,
+    &routes_versions,
     &routes_page, /* last: it takes what nobody else wanted */
 };
 /* clang-format on */

@@ -225,5 +225,175 @@ static const char moving_stacks[] =
     "DROP INDEX report_stack;\n"
     "CREATE INDEX report_stack ON report (stack, id);\n";
 
-const struct schema_migration schema_migrations[] = {{tables}, {owned_uploads}, {moving_stacks}};
+/* What a project sent is its own. `image` is left with what makes an image one; what a project's
+ * reports say of it (name, path), and whether the project may use a map of it, is in project_image.
+ * symbol_file.project, upload.project: whose it is; 0: shared with all projects.
+ *
+ * Files of before belong to the project of who sent them: by the upload that the end of the blob's
+ * key names, else by the label, when all keys of that label are of one project; else they are
+ * shared. Images whose maps are another project's now lose their names: jobs see to the groups. */
+static const char owners[] =
+    "ALTER TABLE upload ADD COLUMN project INTEGER NOT NULL DEFAULT 0;\n"
+    "UPDATE upload SET project = COALESCE((SELECT k.project FROM access_key k WHERE k.id ="
+    " upload.owner), 0);\n"
+    "ALTER TABLE symbol_file RENAME TO symbol_file_before;\n"
+    "DROP INDEX symbol_file_map;\n"
+    "DROP INDEX symbol_file_sha256;\n"
+    "CREATE TABLE symbol_file (id {ID}, project INTEGER NOT NULL DEFAULT 0, debug_id {BLOB} NOT"
+    " NULL, arch TEXT NOT NULL, kind INTEGER NOT NULL, name TEXT NOT NULL, sha256 {BLOB} NOT NULL,"
+    " size INTEGER NOT NULL, blob TEXT NOT NULL, map_blob TEXT, map_size INTEGER, features TEXT NOT"
+    " NULL, state INTEGER NOT NULL, message TEXT NOT NULL DEFAULT '', uploaded_ms INTEGER NOT NULL,"
+    " uploaded_by TEXT NOT NULL, used_ms INTEGER NOT NULL, UNIQUE (debug_id, project, arch, kind,"
+    " sha256));\n"
+    "CREATE INDEX symbol_file_map ON symbol_file (debug_id, state);\n"
+    "CREATE INDEX symbol_file_sha256 ON symbol_file (sha256);\n"
+    "INSERT INTO symbol_file (project, debug_id, arch, kind, name, sha256, size, blob, map_blob,"
+    " map_size, features, state, message, uploaded_ms, uploaded_by, used_ms)"
+    " SELECT COALESCE("
+    "(SELECT MAX(u.project) FROM upload u WHERE u.owner <> 0"
+    " AND u.id >= substr(b.blob, length(b.blob) - 7, 8)"
+    " AND u.id < substr(b.blob, length(b.blob) - 7, 8) || 'g'),"
+    " (SELECT CASE WHEN COUNT(DISTINCT COALESCE(k.project, 0)) = 1 THEN MAX(COALESCE(k.project, 0))"
+    " END FROM access_key k WHERE k.label = b.uploaded_by AND k.kind IN (2, 3)), 0),"
+    " b.debug_id, b.arch, b.kind, b.name, b.sha256, b.size, b.blob, b.map_blob, b.map_size,"
+    " b.features, b.state, b.message, b.uploaded_ms, b.uploaded_by, b.used_ms"
+    " FROM symbol_file_before b ORDER BY b.id;\n"
+    "DROP TABLE symbol_file_before;\n"
+    "UPDATE symbol_file SET state = CASE WHEN id = (SELECT f.id FROM symbol_file f WHERE f.debug_id"
+    " = symbol_file.debug_id AND f.project = symbol_file.project AND f.arch = symbol_file.arch AND"
+    " f.map_blob IS NOT NULL ORDER BY CASE WHEN f.features LIKE '%debug_info%' AND f.features NOT"
+    " LIKE '%split%' THEN 4 WHEN f.kind = 3 THEN 3 WHEN f.features LIKE '%debug_info%' THEN 2 WHEN"
+    " f.features LIKE '%symtab%' THEN 1 ELSE 0 END DESC, f.id DESC LIMIT 1) THEN 1 ELSE 0 END"
+    " WHERE map_blob IS NOT NULL;\n"
+    /* debug_id: empty for an image without one. has_map, own, map_ms: as of `image` before. */
+    "CREATE TABLE project_image (id {ID}, project INTEGER NOT NULL, image INTEGER NOT NULL,"
+    " debug_id {BLOB} NOT NULL, name TEXT NOT NULL, path TEXT, has_map INTEGER NOT NULL DEFAULT 0,"
+    " own INTEGER NOT NULL DEFAULT 0, map_ms INTEGER, UNIQUE (image, project));\n"
+    "CREATE INDEX project_image_debug_id ON project_image (debug_id);\n"
+    "INSERT INTO project_image (project, image, debug_id, name, path, has_map, own, map_ms)"
+    " SELECT u.project, i.id, i.debug_id, i.name, i.path,"
+    " CASE WHEN EXISTS (SELECT 1 FROM symbol_file f WHERE f.debug_id = i.debug_id AND f.state = 1"
+    " AND f.project IN (0, u.project)) THEN 1 ELSE 0 END,"
+    " CASE WHEN EXISTS (SELECT 1 FROM symbol_file f WHERE f.debug_id = i.debug_id AND f.state = 1"
+    " AND f.project IN (0, u.project)) THEN 1 ELSE 0 END, i.map_ms"
+    " FROM (SELECT project, image FROM image_day"
+    " UNION SELECT s.project, k.image FROM stack_image k JOIN stack s ON s.id = k.stack"
+    " UNION SELECT project, main_image FROM stack WHERE main_image IS NOT NULL"
+    " UNION SELECT project, image FROM brought_name"
+    " UNION SELECT project, caller_image FROM call) u"
+    " JOIN image i ON i.id = u.image ORDER BY i.id, u.project;\n"
+    "INSERT INTO job (kind, subject, payload, state, run_ms, created_ms, changed_ms)"
+    " SELECT DISTINCT 'names', '' || i.id, '', 0, 0, 0, 0 FROM image i JOIN project_image p"
+    " ON p.image = i.id WHERE i.has_map = 1 AND p.has_map = 0 AND NOT EXISTS (SELECT 1 FROM job j"
+    " WHERE j.kind = 'names' AND j.subject = '' || i.id AND j.state = 0);\n"
+    "ALTER TABLE image DROP COLUMN debug_id;\n"
+    "ALTER TABLE image DROP COLUMN name;\n"
+    "ALTER TABLE image DROP COLUMN path;\n"
+    "ALTER TABLE image DROP COLUMN has_map;\n"
+    "ALTER TABLE image DROP COLUMN map_ms;\n"
+    "ALTER TABLE image DROP COLUMN own;\n"
+    "UPDATE made SET made = (SELECT COUNT(*) FROM project_image p WHERE p.project = made.project)"
+    " WHERE kind = 5;\n"; /* 5: LIMIT_IMAGE */
+
+/* The order of versions (version_store.h). sort_key: version_order; NULL: it has to be made.
+ * prerelease: what prerelease_set says, else its text. released_ms: when somebody says that it came
+ * out; date_ms: that, or as far as it was found out. */
+static const char ordered_versions[] =
+    "ALTER TABLE version ADD COLUMN numbered INTEGER NOT NULL DEFAULT 0;\n"
+    "ALTER TABLE version ADD COLUMN line TEXT NOT NULL DEFAULT '';\n"
+    "ALTER TABLE version ADD COLUMN sort_key {BLOB};\n"
+    "ALTER TABLE version ADD COLUMN prerelease INTEGER NOT NULL DEFAULT 0;\n"
+    "ALTER TABLE version ADD COLUMN prerelease_set INTEGER;\n"
+    "ALTER TABLE version ADD COLUMN released_ms INTEGER;\n"
+    "ALTER TABLE version ADD COLUMN date_ms INTEGER NOT NULL DEFAULT 0;\n"
+    "UPDATE version SET date_ms = first_ms;\n"
+    "CREATE INDEX version_order ON version (project, numbered, line, sort_key);\n"
+    "CREATE INDEX version_date ON version (project, numbered, line, date_ms);\n";
+
+/* In what a resolved group is fixed (groups_fixed.h): in fixed_version (fixed_build '': all its
+ * builds) and whatever is later, or with fixed_after in what is later than it alone, as "resolved"
+ * meant before. And what became of each group: by whom ('': the server itself). */
+static const char fixed_groups[] =
+    "ALTER TABLE hang_group ADD COLUMN fixed_version TEXT;\n"
+    "ALTER TABLE hang_group ADD COLUMN fixed_build TEXT NOT NULL DEFAULT '';\n"
+    "ALTER TABLE hang_group ADD COLUMN fixed_after INTEGER NOT NULL DEFAULT 0;\n"
+    "UPDATE hang_group SET fixed_after = 1,"
+    " fixed_version = (SELECT v.version FROM version v WHERE v.id = resolved_version),"
+    " fixed_build = COALESCE((SELECT v.build FROM version v WHERE v.id = resolved_version), '')"
+    " WHERE resolved_version IS NOT NULL;\n"
+    "ALTER TABLE hang_group DROP COLUMN resolved_version;\n"
+    "CREATE TABLE group_event (id {ID}, project INTEGER NOT NULL, group_id INTEGER NOT NULL,"
+    " at_ms INTEGER NOT NULL, who TEXT NOT NULL, action TEXT NOT NULL, detail TEXT NOT NULL);\n"
+    "CREATE INDEX group_event_group ON group_event (group_id, id);\n";
+
+/* Numbers of some reports of a group, whatever the filter: report_scope holds all that they are
+ * made of. last_day: the last that the installation has a report of in the group. */
+static const char scoped_numbers[] =
+    "DROP INDEX report_group;\n"
+    "CREATE INDEX report_group ON report (group_id, received_ms, id, day, version, os, device);\n"
+    "CREATE INDEX report_scope ON report (group_id, day, version, os, device, install,"
+    " duration_ns, started_ms, stack, ending);\n"
+    "DROP INDEX report_recent;\n"
+    "CREATE INDEX report_recent ON report (project, received_ms, id, day, version, os, device);\n"
+    "ALTER TABLE group_install ADD COLUMN last_day INTEGER NOT NULL DEFAULT 0;\n"
+    "UPDATE group_install SET last_day = COALESCE((SELECT MAX(r.day) FROM report r"
+    " WHERE r.group_id = group_install.group_id AND r.install = group_install.install), 0);\n";
+
+/* body_sum: CRC-32C of the body as it is stored; NULL: of before, not looked at yet. damaged:
+ * damage.h. */
+static const char body_sums[] =
+    "ALTER TABLE inbox ADD COLUMN body_sum INTEGER;\n"
+    "ALTER TABLE report ADD COLUMN body_sum INTEGER;\n"
+    "CREATE TABLE damaged (kind INTEGER NOT NULL, item INTEGER NOT NULL, message TEXT NOT NULL,"
+    " found_ms INTEGER NOT NULL, PRIMARY KEY (kind, item)) {CLUSTERED};\n";
+
+/* Calls of watched functions, summed (calls_sums.h). call_site: a place that calls; image 0: none.
+ * caller: what it is called, NULL until the job "calls" has named it. todo: 1 its name is to be
+ * looked up, 2 it was seen in another version. call_day has the calls of each place in each version
+ * and day, call_caller_day those of each caller of all its named places. call_caller.key: of image
+ * and function; stale: a place left it. version.last_ms: when a report of it came last, to the day.
+ */
+static const char summed_calls[] =
+    "CREATE TABLE call_caller (id {ID}, project INTEGER NOT NULL, api INTEGER NOT NULL,"
+    " key {BLOB} NOT NULL, image TEXT NOT NULL, function TEXT NOT NULL, file TEXT,"
+    " line INTEGER NOT NULL, first_version INTEGER, stale INTEGER NOT NULL DEFAULT 0,"
+    " UNIQUE (project, api, key));\n"
+    "CREATE INDEX call_caller_stale ON call_caller (id) WHERE stale <> 0;\n"
+    "CREATE TABLE call_site (id {ID}, project INTEGER NOT NULL, api INTEGER NOT NULL,"
+    " image INTEGER NOT NULL, site_offset INTEGER NOT NULL, kind INTEGER NOT NULL, caller INTEGER,"
+    " todo INTEGER NOT NULL DEFAULT 1, UNIQUE (project, api, image, site_offset, kind));\n"
+    "CREATE INDEX call_site_image ON call_site (image);\n"
+    "CREATE INDEX call_site_caller ON call_site (caller, id);\n"
+    "CREATE INDEX call_site_todo ON call_site (id) WHERE todo <> 0;\n"
+    "CREATE INDEX call_site_pending ON call_site (project, id) WHERE todo <> 0;\n"
+    "CREATE TABLE call_day (project INTEGER NOT NULL, version INTEGER NOT NULL,"
+    " site INTEGER NOT NULL, day INTEGER NOT NULL, count INTEGER NOT NULL,"
+    " PRIMARY KEY (project, version, site, day)) {CLUSTERED};\n"
+    "CREATE INDEX call_day_site ON call_day (site, version);\n"
+    "CREATE TABLE call_caller_day (project INTEGER NOT NULL, day INTEGER NOT NULL,"
+    " caller INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (project, day, caller))"
+    " {CLUSTERED};\n"
+    "CREATE INDEX call_caller_day_caller ON call_caller_day (caller);\n"
+    "INSERT INTO call_site (project, api, image, site_offset, kind)"
+    " SELECT DISTINCT project, api, caller_image, caller_offset, caller_kind FROM call;\n"
+    "INSERT INTO call_day (project, version, site, day, count) SELECT c.project, c.version, s.id,"
+    " c.last_ms / 86400000, CAST(SUM(c.count) AS BIGINT) FROM call c JOIN call_site s"
+    " ON s.project = c.project AND s.api = c.api AND s.image = c.caller_image"
+    " AND s.site_offset = c.caller_offset AND s.kind = c.caller_kind"
+    " GROUP BY c.project, c.version, s.id, c.last_ms / 86400000;\n"
+    "CREATE INDEX call_place ON call (project, api, caller_image, caller_offset);\n"
+    "INSERT INTO made (project, kind, made) SELECT project, 9, COUNT(*) FROM call_site"
+    " GROUP BY project;\n" /* 9: LIMIT_SITE */
+    "INSERT INTO job (kind, subject, payload, state, run_ms, created_ms, changed_ms)"
+    " SELECT 'calls', '', '', 0, 0, 0, 0 FROM (SELECT id FROM call_site LIMIT 1) AS s;\n"
+    "ALTER TABLE version ADD COLUMN last_ms INTEGER NOT NULL DEFAULT 0;\n"
+    "UPDATE version SET last_ms = first_ms;\n"
+    "UPDATE version SET last_ms = GREATEST(last_ms, s.ms) FROM (SELECT r.version AS id,"
+    " MAX(r.received_ms) AS ms FROM report r GROUP BY r.version) AS s WHERE s.id = version.id;\n"
+    "UPDATE version SET last_ms = GREATEST(last_ms, s.ms) FROM (SELECT c.version AS id,"
+    " MAX(c.last_ms) AS ms FROM call c GROUP BY c.version) AS s WHERE s.id = version.id;\n";
+
+const struct schema_migration schema_migrations[] = {
+    {tables},       {owned_uploads},  {moving_stacks}, {owners},      {ordered_versions},
+    {fixed_groups}, {scoped_numbers}, {body_sums},     {summed_calls}};
 const size_t schema_version = sizeof schema_migrations / sizeof *schema_migrations;

@@ -15,6 +15,8 @@
 enum option_number {
     OPTION_BACKUP = 256,
     OPTION_BASE_URL,
+    OPTION_CHECK,
+    OPTION_CONNECTIONS,
     OPTION_CONVERT_MEMORY,
     OPTION_CONVERT_OUTPUT,
     OPTION_CONVERT_SECONDS,
@@ -39,6 +41,8 @@ enum option_number {
 static const struct option names[] = {
     {"backup", required_argument, NULL, OPTION_BACKUP},
     {"base-url", required_argument, NULL, OPTION_BASE_URL},
+    {"check", no_argument, NULL, OPTION_CHECK},
+    {"connections-per-address", required_argument, NULL, OPTION_CONNECTIONS},
     {"convert-memory", required_argument, NULL, OPTION_CONVERT_MEMORY},
     {"convert-output", required_argument, NULL, OPTION_CONVERT_OUTPUT},
     {"convert-seconds", required_argument, NULL, OPTION_CONVERT_SECONDS},
@@ -167,6 +171,10 @@ static bool take(int option, char *value, struct collector_options *o)
     bool fine = true;
     switch (option) {
     case OPTION_BASE_URL: o->base_url = value; break;
+    case OPTION_CONNECTIONS:
+        fine = number("--connections-per-address", value, 2048, &n);
+        o->connections_an_address = (unsigned)n;
+        break;
     case OPTION_CONVERT_MEMORY: return size("--convert-memory", value, &o->convert_memory);
     case OPTION_CONVERT_OUTPUT: return size("--convert-output", value, &o->convert_output);
     case OPTION_CONVERT_SECONDS:
@@ -219,6 +227,8 @@ enum serve_action serve_options_parse(int argc, char **argv, struct collector_op
         }
         if (option == OPTION_NEW_TOKEN)
             action = SERVE_NEW_TOKEN;
+        else if (option == OPTION_CHECK)
+            action = SERVE_CHECK;
         else if (option == OPTION_ROUTES)
             action = SERVE_ROUTES;
         else if (option == OPTION_BACKUP || option == OPTION_RESTORE) {

@@ -10,6 +10,7 @@ enum serve_action {
     SERVE_ROUTES,
     SERVE_BACKUP,
     SERVE_RESTORE,
+    SERVE_CHECK,
     SERVE_WRONG
 };
 

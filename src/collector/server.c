@@ -7,6 +7,7 @@
 #include "base/failure.h"
 #include "collector/access_store.h"
 #include "collector/blobs.h"
+#include "collector/clock_keeper.h"
 #include "collector/data_folder.h"
 #include "collector/db.h"
 #include "collector/files.h"
@@ -21,6 +22,7 @@
 #include "collector/rate_limits.h"
 #include "collector/routes.h"
 #include "collector/symbols.h"
+#include "collector/version_store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +65,13 @@ static fw_error start_database(struct collector *c, struct fw_failure *why)
 {
     char url[4096];
     snprintf(url, sizeof url, "sqlite:%s/db/main.sqlite", c->options->data);
-    return db_open(c->options->database ? c->options->database : url, &c->db, why);
+    fw_error error = db_open(c->options->database ? c->options->database : url, &c->db, why);
+    return error ? error : version_store_start(c, why);
+}
+
+static fw_error start_clock(struct collector *c, struct fw_failure *why)
+{
+    return clock_keeper_start(c, &c->clock, why);
 }
 
 static fw_error start_blobs(struct collector *c, struct fw_failure *why)
@@ -71,8 +79,12 @@ static fw_error start_blobs(struct collector *c, struct fw_failure *why)
     char url[4096], cache[4096];
     snprintf(url, sizeof url, "file:%s/store", c->options->data);
     snprintf(cache, sizeof cache, "%s/cache", c->options->data);
-    return blobs_open(c->options->store ? c->options->store : url, cache,
-                      (uint64_t)1 << CACHE_BYTES_SHIFT, &c->blobs, why);
+    fw_error error = blobs_open(c->options->store ? c->options->store : url, cache,
+                                (uint64_t)1 << CACHE_BYTES_SHIFT, &c->blobs, why);
+    const char *store = c->options->store;
+    if (!error && (!store || strncmp(store, "s3:", 3) != 0)) /* there the job does it */
+        blobs_tidy(c->blobs);
+    return error;
 }
 
 static fw_error start_symbols(struct collector *c, struct fw_failure *why)
@@ -131,6 +143,11 @@ static void stop_database(struct collector *c)
     db_close(c->db);
 }
 
+static void stop_clock(struct collector *c)
+{
+    clock_keeper_stop(c->clock);
+}
+
 static void stop_blobs(struct collector *c)
 {
     blobs_close(c->blobs);
@@ -182,6 +199,7 @@ static const struct part {
     {"data folder", start_folder, NULL},
     {"figures", start_figures, stop_figures},
     {"database", start_database, stop_database},
+    {"clock", start_clock, stop_clock},
     {"store", start_blobs, stop_blobs},
     {"health", start_health, stop_health},
     {"symbols", start_symbols, stop_symbols},

@@ -5,6 +5,7 @@
 #include "collector/db.h"
 #include "collector/source_store.h"
 #include "collector/symbol_files.h"
+#include "collector/symbols.h"
 #include "collector/symbols_image.h"
 
 #include <stdio.h>
@@ -61,8 +62,8 @@ struct bundles {
     size_t count;
 };
 
-static fw_error list_bundles(struct collector *c, const uint8_t *id, size_t id_size,
-                             struct bundles *found, struct fw_failure *why)
+static fw_error list_bundles(struct collector *c, int64_t project, const uint8_t *id,
+                             size_t id_size, struct bundles *found, struct fw_failure *why)
 {
     struct db_conn *conn;
     struct db_rows *rows;
@@ -71,15 +72,20 @@ static fw_error list_bundles(struct collector *c, const uint8_t *id, size_t id_s
     if (error != FW_OK)
         return error;
     error = db_query(conn, &rows, why,
-                     "SELECT blob, uploaded_ms, used_ms FROM symbol_file WHERE debug_id = $1"
-                     " AND kind = 4 ORDER BY id DESC LIMIT $2",
-                     DB_VALUES(db_bytes(id, id_size), db_int(BUNDLES_MAX)));
+                     "SELECT blob, uploaded_ms, used_ms, id, sha256 FROM symbol_file WHERE debug_id"
+                     " = $1"
+                     " AND kind = 4 AND " SYMBOLS_OF("3") " ORDER BY id DESC LIMIT $2",
+                     DB_VALUES(db_bytes(id, id_size), db_int(BUNDLES_MAX), db_int(project)));
     if (error == FW_OK) {
         while (found->count < BUNDLES_MAX && db_next(rows)) {
             struct symbol_blob *file = &found->of[found->count];
             const char *blob = db_get_text(rows, 0);
             *file = (struct symbol_blob){.uploaded_ms = (uint64_t)db_get_int(rows, 1),
-                                         .used_ms = (uint64_t)db_get_int(rows, 2)};
+                                         .used_ms = (uint64_t)db_get_int(rows, 2),
+                                         .row = db_get_int(rows, 3)};
+            struct span sha256 = db_get_bytes(rows, 4);
+            if (sha256.size == sizeof file->sha256)
+                memcpy(file->sha256, sha256.data, sha256.size);
             int length = snprintf(file->blob, sizeof file->blob, "%s", blob ? blob : "");
             found->count += length > 0 && (size_t)length < sizeof file->blob;
         }
@@ -102,12 +108,13 @@ static fw_error read_from(struct span bytes, const char *path, struct source_tex
     return source_store_read(&entry, &text->bytes, &text->size, why);
 }
 
-static fw_error read_bundle(struct collector *c, const char *blob, const char *path,
+static fw_error read_bundle(struct collector *c, const struct symbol_blob *file, const char *path,
                             struct source_text *text, struct fw_failure *why)
 {
     int fd;
     struct stat about;
-    fw_error error = blobs_file(c->blobs, blob, &fd, why);
+    const char *blob = file->blob;
+    fw_error error = symbol_files_open(c, file, &fd, why);
     if (error != FW_OK)
         return error;
     bool good = fstat(fd, &about) == 0 && about.st_size > 0;
@@ -116,32 +123,32 @@ static fw_error read_bundle(struct collector *c, const char *blob, const char *p
     if (at == MAP_FAILED)
         return failure_say(why, FW_ERR_SYSTEM, 0, "%s cannot be read", blob);
     error = read_from((struct span){at, (size_t)about.st_size}, path, text, why);
-    if (error == FW_ERR_CORRUPT) /* not the client's fault */
-        error = failure_say(why, FW_ERR_SYSTEM, 0, "%s is damaged", blob);
     munmap(at, (size_t)about.st_size);
     return error;
 }
 
-fw_error sources_find(struct collector *c, const uint8_t *id, size_t id_size, const char *path,
-                      struct source_text *text, struct fw_failure *why)
+fw_error sources_find(struct collector *c, int64_t project, const uint8_t *id, size_t id_size,
+                      const char *path, struct source_text *text, struct fw_failure *why)
 {
     char clean[SOURCE_PATH_MAX];
     struct bundles bundles;
     *text = (struct source_text){.size = 0};
-    struct symbols_image *image = symbols_take(c->symbols, id, id_size, NULL);
-    bool named = image && source_path_clean(path, clean, sizeof clean) && is_named(image, clean);
+    struct symbols_image *image = symbols_take(c->symbols, project, id, id_size, NULL);
+    if (!image)
+        return symbols_why_none(c->symbols, project, id, id_size, false, why);
+    bool named = source_path_clean(path, clean, sizeof clean) && is_named(image, clean);
     symbols_drop(image);
     if (!named)
         return not_found(why);
-    fw_error error = list_bundles(c, id, id_size, &bundles, why);
+    fw_error error = list_bundles(c, project, id, id_size, &bundles, why);
     if (error != FW_OK)
         return error;
     error = not_found(why);
     for (size_t i = 0; error == FW_ERR_NOT_FOUND && i < bundles.count; i++) {
-        error = read_bundle(c, bundles.of[i].blob, clean, text, why);
+        error = read_bundle(c, &bundles.of[i], clean, text, why);
         text->uploaded_ms = bundles.of[i].uploaded_ms;
         if (error == FW_OK)
-            symbol_files_used(c, id, id_size, &bundles.of[i]);
+            symbol_files_used(c, project, id, id_size, &bundles.of[i]);
     }
     return error;
 }

@@ -18,9 +18,10 @@ struct source_text {
     uint64_t uploaded_ms;
 };
 
-/* FW_ERR_NOT_FOUND: no map, the map does not name it, or nobody sent it. */
-fw_error sources_find(struct collector *c, const uint8_t *id, size_t id_size, const char *path,
-                      struct source_text *text, struct fw_failure *why);
+/* For `project` (symbols_of). FW_ERR_NOT_FOUND: no map, the map does not name it, or nobody sent
+ * it. FW_ERR_CORRUPT: what was sent is damaged (damage.h). */
+fw_error sources_find(struct collector *c, int64_t project, const uint8_t *id, size_t id_size,
+                      const char *path, struct source_text *text, struct fw_failure *why);
 
 /* Whether two spellings are of one path. */
 bool sources_same_path(const char *a, const char *b);

@@ -63,4 +63,16 @@ fw_error stack_group_key(struct stack_grouper *grouper, struct db_conn *conn,
                          const struct group_rules *rules /* NULL: in force */, struct arena *arena,
                          struct stack_key *key, struct fw_failure *why);
 
+/* What stands at one place, as of the innermost frame; in the arena. Nothing is held meanwhile but
+ * perhaps a connection for reading. */
+struct stack_frame;
+struct stack_place {
+    const char *image;           /* file name; "": it is in none */
+    const char *function, *file; /* NULL: not known */
+    uint32_t line;
+};
+fw_error stack_group_place(struct stack_grouper *grouper, int64_t project,
+                           const struct stack_frame *frame, struct arena *arena,
+                           struct stack_place *place, struct fw_failure *why);
+
 #endif

@@ -13,8 +13,8 @@ struct project_rules {
     struct group_rules *rules;
 };
 
-struct stack_image { /* row of `image` */
-    int64_t id;
+struct stack_image { /* row of `image`, as the project has it */
+    int64_t project, id;
     const char *name, *path, *arch;
     struct span debug_id;
     bool own;
@@ -27,7 +27,7 @@ struct stack_grouper {
     int64_t generation;
     struct project_rules *rules;
     size_t rule_count, rule_capacity;
-    struct stack_image **images; /* by id */
+    struct stack_image **images; /* by project, then id */
     size_t image_count, image_capacity;
     struct arena image_arena;
     struct arena arena; /* of one call */

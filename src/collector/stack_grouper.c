@@ -170,8 +170,10 @@ static fw_error read_image(struct grouping *s, struct db_conn *conn, struct stac
     struct arena *arena = &s->g->image_arena;
     struct db_rows *rows;
     fw_error e = db_query(conn, &rows, s->why,
-                          "SELECT debug_id, arch, name, path, own FROM image WHERE id = $1",
-                          DB_VALUES(db_int(image->id)));
+                          "SELECT p.debug_id, i.arch, p.name, p.path, p.own FROM image i"
+                          " JOIN project_image p ON p.image = i.id WHERE i.id = $1"
+                          " AND p.project = $2",
+                          DB_VALUES(db_int(image->id), db_int(image->project)));
     if (e)
         return e;
     image->name = image->arch = "";
@@ -189,12 +191,13 @@ static fw_error read_image(struct grouping *s, struct db_conn *conn, struct stac
 }
 
 /* Where the image stands, or would. */
-static size_t image_place(const struct stack_grouper *g, int64_t id)
+static size_t image_place(const struct stack_grouper *g, int64_t project, int64_t id)
 {
     size_t low = 0, high = g->image_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (g->images[middle]->id < id)
+        const struct stack_image *there = g->images[middle];
+        if (there->project < project || (there->project == project && there->id < id))
             low = middle + 1;
         else
             high = middle;
@@ -205,15 +208,15 @@ static size_t image_place(const struct stack_grouper *g, int64_t id)
 fw_error grouping_image(struct grouping *s, int64_t id, struct stack_image **found)
 {
     struct stack_grouper *g = s->g;
-    size_t at = image_place(g, id);
-    if (at < g->image_count && g->images[at]->id == id) {
+    size_t at = image_place(g, s->project, id);
+    if (at < g->image_count && g->images[at]->id == id && g->images[at]->project == s->project) {
         *found = g->images[at];
         return FW_OK;
     }
     struct stack_image *image = arena_take(&g->image_arena, sizeof *image);
     if (!image || !array_room(&g->images, &g->image_capacity, g->image_count, sizeof *g->images))
         return no_memory(s->why);
-    *image = (struct stack_image){.id = id};
+    *image = (struct stack_image){.project = s->project, .id = id};
     struct db_conn *conn = NULL;
     fw_error e = grouping_borrow(s, &conn);
     e = e ? e : read_image(s, conn, image);

@@ -7,6 +7,7 @@
 #include "collector/stack_code.h"
 #include "collector/stack_group_inner.h"
 #include "collector/symbols.h"
+#include "report/own_image.h"
 
 enum { STACK_FRAMES = 1024 };
 
@@ -24,8 +25,8 @@ static fw_error image_of(struct grouping *s, int64_t id, struct stack_image **fo
     if (!image->looked) {
         image->looked = true;
         if (image->debug_id.size)
-            image->map = symbols_take(s->g->c->symbols, image->debug_id.data, image->debug_id.size,
-                                      *image->arch ? image->arch : NULL);
+            image->map = symbols_take(s->g->c->symbols, s->project, image->debug_id.data,
+                                      image->debug_id.size, *image->arch ? image->arch : NULL);
         s->images[s->image_count++] = image;
     }
     s->all_maps &= image->map != NULL;
@@ -42,6 +43,16 @@ static void drop_maps(struct grouping *s)
     s->image_count = 0;
 }
 
+/* The report's program, or what came with it. */
+static bool is_programs(struct grouping *s, const struct stack_image *image)
+{
+    if (!image || !s->main_image)
+        return false;
+    struct stack_image *program;
+    return image->id == s->main_image || (grouping_image(s, s->main_image, &program) == FW_OK &&
+                                          own_image(program->path, image->path));
+}
+
 static void put_names(struct grouping *s, const struct stack_frame *frame,
                       const struct stack_image *image, const struct symbols_found *found,
                       struct group_frame *to, size_t *count)
@@ -50,7 +61,7 @@ static void put_names(struct grouping *s, const struct stack_frame *frame,
                                .path = image ? image->path : NULL,
                                .offset = frame->offset,
                                .own_symbols = image && image->own,
-                               .is_main = image && image->id == s->main_image};
+                               .is_main = is_programs(s, image)};
     for (uint32_t i = 0; i < found->count; i++) {
         const struct report_name *name = &found->names[i];
         struct group_frame *f = &to[(*count)++];
@@ -166,6 +177,35 @@ fw_error stack_group_key(struct stack_grouper *g, struct db_conn *conn, const st
     fw_error e = make_key(&s, row, rules, key);
     /* Lies in a map, which is given back. */
     key->answer.file = copied_text(arena, key->answer.file);
+    drop_maps(&s);
+    return e;
+}
+
+fw_error stack_group_place(struct stack_grouper *g, int64_t project,
+                           const struct stack_frame *frame, struct arena *arena,
+                           struct stack_place *place, struct fw_failure *why)
+{
+    struct stack_frame copy = *frame;
+    struct grouping s = {.g = g,
+                         .why = why,
+                         .arena = arena,
+                         .project = project,
+                         .frames = &copy,
+                         .count = 1,
+                         .all_maps = true};
+    struct group_frame *named = NULL;
+    size_t count = 0;
+    fw_error e = name_frames(&s, &named, &count);
+    if (!e && count)
+        *place = (struct stack_place){.image = named->image,
+                                      .function = named->function,
+                                      .file = named->file,
+                                      .line = named->line};
+    if (!e) { /* maps are given back */
+        place->function = copied_text(arena, place->function);
+        place->file = copied_text(arena, place->file);
+        place->image = copied_text(arena, place->image);
+    }
     drop_maps(&s);
     return e;
 }

@@ -29,6 +29,8 @@ static void reply_failure(struct http_request *r, const struct fw_failure *why)
 {
     if (why->code == FW_ERR_NOT_FOUND)
         reply_not_found(r);
+    else if (why->code == FW_ERR_CORRUPT)
+        http_reply_error(r, 500, "%s", why->message);
     else
         http_reply_failure(r, why);
 }
@@ -74,9 +76,10 @@ static fw_error open_file(struct http_request *r, const struct symbol_wish *wish
 {
     struct collector *c = r->collector;
     struct stat status;
-    fw_error error = symbol_files_find(c, wish->id, wish->id_size, wish->wanted, file, why);
+    fw_error error = symbol_files_find(c, symbols_of(&r->access), wish->id, wish->id_size,
+                                       wish->wanted, file, why);
     if (error == FW_OK)
-        error = blobs_file(c->blobs, file->blob, fd, why);
+        error = symbol_files_open(c, file, fd, why);
     if (error != FW_OK)
         return error;
     if (fstat(*fd, &status) != 0) {
@@ -84,7 +87,7 @@ static fw_error open_file(struct http_request *r, const struct symbol_wish *wish
         return failure_say(why, FW_ERR_SYSTEM, 0, "%s cannot be read", file->blob);
     }
     *size = (uint64_t)status.st_size;
-    symbol_files_used(c, wish->id, wish->id_size, file);
+    symbol_files_used(c, symbols_of(&r->access), wish->id, wish->id_size, file);
     return FW_OK;
 }
 
@@ -106,14 +109,17 @@ static void reply_file(struct http_request *r, const struct symbol_wish *wish)
 static void reply_breakpad(struct http_request *r, const struct symbol_wish *wish)
 {
     struct symbols *symbols = r->collector->symbols;
-    struct symbols_image *image = wish->breakpad
-                                      ? symbols_take_breakpad(symbols, wish->id)
-                                      : symbols_take(symbols, wish->id, wish->id_size, NULL);
+    int64_t project = symbols_of(&r->access);
+    struct symbols_image *image =
+        wish->breakpad ? symbols_take_breakpad(symbols, project, wish->id)
+                       : symbols_take(symbols, project, wish->id, wish->id_size, NULL);
     struct fw_failure why = {0};
     uint8_t *text;
     size_t size;
     if (!image) {
-        reply_not_found(r);
+        symbols_why_none(symbols, project, wish->id, wish->breakpad ? 16 : wish->id_size,
+                         wish->breakpad, &why);
+        reply_failure(r, &why);
         return;
     }
     if (!symbols_alone_begin(symbols)) {
@@ -190,9 +196,11 @@ static void get_source(struct http_request *r)
         return;
     }
     snprintf(path, size, "/%s", rest);
-    fw_error error = sources_find(r->collector, wish.id, wish.id_size, path, &text, &why);
+    fw_error error = sources_find(r->collector, symbols_of(&r->access), wish.id, wish.id_size, path,
+                                  &text, &why);
     if (error == FW_ERR_NOT_FOUND)
-        error = sources_find(r->collector, wish.id, wish.id_size, rest, &text, &why);
+        error = sources_find(r->collector, symbols_of(&r->access), wish.id, wish.id_size, rest,
+                             &text, &why);
     if (error != FW_OK) {
         reply_failure(r, &why);
         return;
@@ -242,7 +250,7 @@ static void get_section(struct http_request *r)
         if (error == FW_ERR_NOT_FOUND)
             continue;
         if (error != FW_OK) {
-            http_reply_failure(r, &why);
+            reply_failure(r, &why);
             return;
         }
         if (find_section(fd, file.name, http_part(r, "name"), all, &offset, &size)) {

@@ -11,6 +11,7 @@
 #include "base/failure.h"
 #include "collector/blobs.h"
 #include "collector/clock.h"
+#include "collector/damage.h"
 #include "collector/db.h"
 #include "collector/jobs.h"
 #include "collector/symbols_image.h"
@@ -24,6 +25,7 @@
 enum { BUCKETS = 4096, SLOTS_MAX = 20000, STAMP_SIZE = 320 };
 
 struct key {
+    int64_t project; /* whose files: symbols_of */
     bool breakpad;
     uint8_t id[64];
     size_t id_size;
@@ -87,6 +89,7 @@ void symbols_close(struct symbols *symbols)
 
 struct map_row {
     bool there;
+    int64_t id; /* of symbol_file */
     char blob[256], stamp[STAMP_SIZE];
 };
 
@@ -104,6 +107,7 @@ static fw_error choose_row(struct db_rows *rows, const char *arch, struct map_ro
             continue;
         exact = same;
         row->there = true;
+        row->id = db_get_int(rows, 3);
         snprintf(row->blob, sizeof row->blob, "%s", blob);
         snprintf(row->stamp, sizeof row->stamp, "%s %lld %lld", blob,
                  (long long)db_get_int(rows, 2), (long long)db_get_int(rows, 3));
@@ -111,9 +115,14 @@ static fw_error choose_row(struct db_rows *rows, const char *arch, struct map_ro
     return db_end(rows, why);
 }
 
-#define BEST_FIRST                                                                                 \
-    " AND state = 1 AND map_blob IS NOT NULL"                                                      \
-    " ORDER BY CASE kind WHEN 2 THEN 0 WHEN 3 THEN 1 ELSE 2 END, id DESC LIMIT 50"
+/* Who sees all files sees the shared ones first: a project must not put its own before others'. A
+ * project's own come before shared ones that are as good. */
+#define BEST_FIRST(project)                                                                        \
+    " AND " SYMBOLS_OF(project) " AND state = 1 AND map_blob IS NOT NULL"                          \
+                                " ORDER BY CASE WHEN $" project                                    \
+                                " < 0 AND project <> 0 THEN 1 ELSE 0 END,"                         \
+                                " CASE kind WHEN 2 THEN 0 WHEN 3 THEN 1 ELSE 2 END,"               \
+                                " CASE WHEN project = 0 THEN 1 ELSE 0 END, id DESC LIMIT 50"
 
 static fw_error query_id(struct db_conn *conn, const struct key *key, struct map_row *row,
                          struct fw_failure *why)
@@ -121,8 +130,8 @@ static fw_error query_id(struct db_conn *conn, const struct key *key, struct map
     struct db_rows *rows;
     fw_error error = db_query(conn, &rows, why,
                               "SELECT map_blob, arch, map_size, id FROM symbol_file"
-                              " WHERE debug_id = $1" BEST_FIRST,
-                              DB_VALUES(db_bytes(key->id, key->id_size)));
+                              " WHERE debug_id = $1" BEST_FIRST("2"),
+                              DB_VALUES(db_bytes(key->id, key->id_size), db_int(key->project)));
     return error == FW_OK ? choose_row(rows, key->arch, row, why) : error;
 }
 
@@ -154,8 +163,8 @@ static fw_error query_breakpad(struct db_conn *conn, const struct key *key, stru
     struct db_rows *rows;
     error = db_query(conn, &rows, why,
                      "SELECT map_blob, arch, map_size, id FROM symbol_file"
-                     " WHERE debug_id >= $1 AND debug_id < $2" BEST_FIRST,
-                     DB_VALUES(db_bytes(low, low_size), db_bytes(high, 16)));
+                     " WHERE debug_id >= $1 AND debug_id < $2" BEST_FIRST("3"),
+                     DB_VALUES(db_bytes(low, low_size), db_bytes(high, 16), db_int(key->project)));
     return error == FW_OK ? choose_row(rows, "", row, why) : error;
 }
 
@@ -171,16 +180,30 @@ static fw_error find_row(struct symbols *symbols, const struct key *key, struct 
     return error;
 }
 
+static fw_error open_blob(struct collector *c, const char *blob, struct symbols_image **image,
+                          struct fw_failure *why)
+{
+    int fd;
+    fw_error error = blobs_file(c->blobs, blob, &fd, why);
+    if (error == FW_ERR_NOT_FOUND)
+        return failure_say(why, FW_ERR_CORRUPT, 0, "the symbol map is not there any more");
+    if (error != FW_OK)
+        return error;
+    error = symbols_image_open(fd, blob, c->metrics, image, why);
+    close(fd);
+    return error;
+}
+
 static fw_error open_row(struct symbols *symbols, const struct map_row *row,
                          struct symbols_image **image)
 {
+    struct collector *c = symbols->collector;
     struct fw_failure why = {0};
-    int fd;
-    fw_error error = blobs_file(symbols->collector->blobs, row->blob, &fd, &why);
-    if (error != FW_OK)
-        return error;
-    error = symbols_image_open(fd, row->blob, image, &why);
-    close(fd);
+    fw_error error = open_blob(c, row->blob, image, &why);
+    if (damage_is(error) && blobs_forget_copy(c->blobs, row->blob))
+        error = open_blob(c, row->blob, image, &why);
+    if (damage_is(error))
+        damage_found(DAMAGE_MAP, row->id, why.message);
     return error;
 }
 
@@ -196,7 +219,7 @@ static uint32_t bucket_of(const uint8_t *id, size_t size)
 
 static bool same_key(const struct key *a, const struct key *b)
 {
-    return a->breakpad == b->breakpad && a->id_size == b->id_size &&
+    return a->project == b->project && a->breakpad == b->breakpad && a->id_size == b->id_size &&
            memcmp(a->id, b->id, a->id_size) == 0 && strcmp(a->arch, b->arch) == 0;
 }
 
@@ -273,6 +296,23 @@ static struct slot *slot_of(struct symbols *s, const struct key *key)
 
 /* ---- taking ---- */
 
+/* A shared file's map is open once for all projects that use it. Takes the lock for itself; the
+ * slot's own key is its reader's while it is busy. NULL: nobody has it open. */
+static struct symbols_image *opened_for_others(struct symbols *s, const struct slot *of,
+                                               const char *stamp)
+{
+    struct symbols_image *image = NULL;
+    pthread_mutex_lock(&s->lock);
+    struct slot *slot = s->buckets[bucket_of(of->key.id, of->key.id_size)];
+    for (; slot && !image; slot = slot->next)
+        if (slot != of && slot->image && strcmp(slot->stamp, stamp) == 0)
+            image = slot->image;
+    if (image)
+        symbols_image_hold(image);
+    pthread_mutex_unlock(&s->lock);
+    return image;
+}
+
 /* Asks the database for a slot that is busy by us. Without the lock, taken again at the end. What
  * cannot be asked or opened now stays as it was. */
 static void ask(struct symbols *s, struct slot *slot)
@@ -285,6 +325,8 @@ static void ask(struct symbols *s, struct slot *slot)
     fw_error error = find_row(s, &slot->key, &row, &why);
     bool same = error == FW_OK && row.there && slot->image && strcmp(row.stamp, slot->stamp) == 0;
     if (error == FW_OK && row.there && !same)
+        image = opened_for_others(s, slot, row.stamp);
+    if (error == FW_OK && row.there && !same && !image)
         error = open_row(s, &row, &image);
     int64_t now = clock_ms();
     pthread_mutex_lock(&s->lock);
@@ -328,10 +370,17 @@ static struct symbols_image *take(struct symbols *s, const struct key *key)
     return image;
 }
 
-struct symbols_image *symbols_take(struct symbols *symbols, const uint8_t *id, size_t id_size,
-                                   const char *arch)
+int64_t symbols_of(const struct access *access)
 {
-    struct key key = {.id_size = id_size};
+    return access->kind == ACCESS_NOBODY ? SYMBOLS_SHARED
+           : access->project             ? access->project
+                                         : SYMBOLS_ALL;
+}
+
+struct symbols_image *symbols_take(struct symbols *symbols, int64_t project, const uint8_t *id,
+                                   size_t id_size, const char *arch)
+{
+    struct key key = {.project = project, .id_size = id_size};
     if (id_size == 0 || id_size > sizeof key.id)
         return NULL;
     memcpy(key.id, id, id_size);
@@ -339,11 +388,44 @@ struct symbols_image *symbols_take(struct symbols *symbols, const uint8_t *id, s
     return take(symbols, &key);
 }
 
-struct symbols_image *symbols_take_breakpad(struct symbols *symbols, const uint8_t id[16])
+struct symbols_image *symbols_take_breakpad(struct symbols *symbols, int64_t project,
+                                            const uint8_t id[16])
 {
-    struct key key = {.breakpad = true, .id_size = 16};
+    struct key key = {.project = project, .breakpad = true, .id_size = 16};
     memcpy(key.id, id, 16);
     return take(symbols, &key);
+}
+
+static fw_error is_damaged(struct symbols *symbols, int64_t row, bool *damaged,
+                           struct fw_failure *why)
+{
+    struct db_conn *conn;
+    int64_t listed = 0;
+    fw_error error = db_take(symbols->collector->db, DB_READ, &conn, why);
+    if (error != FW_OK)
+        return error;
+    error =
+        db_query_int(conn, &listed, why, "SELECT item FROM damaged WHERE kind = $1 AND item = $2",
+                     DB_VALUES(db_int(DAMAGE_MAP), db_int(row)));
+    db_give(symbols->collector->db, conn);
+    *damaged = listed || damage_found_lately(DAMAGE_MAP, row);
+    return error;
+}
+
+fw_error symbols_why_none(struct symbols *symbols, int64_t project, const uint8_t *id,
+                          size_t id_size, bool breakpad, struct fw_failure *why)
+{
+    struct key key = {.project = project, .breakpad = breakpad, .id_size = id_size};
+    struct map_row row = {.there = false};
+    bool damaged = false;
+    memcpy(key.id, id, id_size < sizeof key.id ? id_size : sizeof key.id);
+    fw_error error = find_row(symbols, &key, &row, why);
+    if (error == FW_OK && row.there)
+        error = is_damaged(symbols, row.id, &damaged, why);
+    if (error != FW_OK)
+        return error;
+    return damaged ? failure_say(why, FW_ERR_CORRUPT, 0, "the stored symbol map is damaged")
+                   : failure_say(why, FW_ERR_NOT_FOUND, 0, "not found");
 }
 
 void symbols_changed(struct symbols *symbols, const uint8_t *id, size_t id_size)
@@ -412,9 +494,11 @@ static fw_error note_used(struct collector *c, const struct job *job, struct fw_
     if (conn)
         error = db_begin(conn, why);
     for (size_t i = 0; conn && error == FW_OK && i < count; i++)
-        error = db_run(
-            conn, why, "UPDATE symbol_file SET used_ms = $1 WHERE debug_id = $2",
-            DB_VALUES(db_int((int64_t)collector_now_ms()), db_bytes(keys[i].id, keys[i].id_size)));
+        error =
+            db_run(conn, why,
+                   "UPDATE symbol_file SET used_ms = $1 WHERE debug_id = $2 AND " SYMBOLS_OF("3"),
+                   DB_VALUES(db_int((int64_t)collector_now_ms()),
+                             db_bytes(keys[i].id, keys[i].id_size), db_int(keys[i].project)));
     if (conn && error == FW_OK)
         error = db_commit(conn, why);
     db_give(c->db, conn);

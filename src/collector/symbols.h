@@ -1,10 +1,11 @@
 /*
  * The symbol store: which debug files there are, and names out of their symbol maps.
  *
- * An image is known by its build id or UUID. Maps are mapped from the blob store (its local copy),
- * kept open while they are used, and looked up without a lock. A file that arrives makes names
- * appear at the next lookup: nothing is remembered as missing (or as the map of an image) longer
- * than SYMBOLS_MISS_MS, and on the server that took the file not at all.
+ * An image is known by its build id or UUID, and each project has its own files beside those that
+ * are shared: whoever asks says for whom (symbols_of). Maps are mapped from the blob store (its
+ * local copy), kept open while they are used, and looked up without a lock. A file that arrives
+ * makes names appear at the next lookup: nothing is remembered as missing (or as the map of an
+ * image) longer than SYMBOLS_MISS_MS, and on the server that took the file not at all.
  *
  * Everything here is thread-safe, but a symbols_report and an arena belong to one thread at a time.
  * symbols_take and symbols_report_open may ask the database: no caller holds a connection meanwhile
@@ -14,6 +15,7 @@
 #define COLLECTOR_SYMBOLS_H
 
 #include "base/arena.h"
+#include "collector/access.h"
 #include "collector/collector.h"
 #include "report/report.h"
 
@@ -25,12 +27,24 @@ fw_error symbols_open(struct collector *c, uint64_t maps_bytes, struct symbols *
                       struct fw_failure *why);
 void symbols_close(struct symbols *symbols); /* nothing of it may be held; NULL is fine */
 
+/* Whose files may be used: those of a project (its number) and the shared ones; or these. */
+enum { SYMBOLS_SHARED = 0, SYMBOLS_ALL = -1 };
+/* What a token reaches: its project's, or all; without a token the shared ones. */
+int64_t symbols_of(const struct access *access);
+/* The condition that a row of symbol_file is among them; `n`: the value's number, as text. */
+#define SYMBOLS_OF(n) "(project = 0 OR project = $" n " OR $" n " < 0)"
+
 struct symbols_image; /* an image's map, held until symbols_drop */
 /* NULL: there is none (yet). `arch` may be NULL; it chooses when an id has maps of several. */
-struct symbols_image *symbols_take(struct symbols *symbols, const uint8_t *id, size_t id_size,
-                                   const char *arch);
+struct symbols_image *symbols_take(struct symbols *symbols, int64_t project, const uint8_t *id,
+                                   size_t id_size, const char *arch);
 /* The same by the 16 bytes of a Breakpad id: a UUID, or the changed beginning of a build id. */
-struct symbols_image *symbols_take_breakpad(struct symbols *symbols, const uint8_t id[16]);
+struct symbols_image *symbols_take_breakpad(struct symbols *symbols, int64_t project,
+                                            const uint8_t id[16]);
+/* Why there is none: FW_ERR_CORRUPT when it is damaged (damage.h), else FW_ERR_NOT_FOUND, or what
+ * the database says. `breakpad`: by a Breakpad id. */
+fw_error symbols_why_none(struct symbols *symbols, int64_t project, const uint8_t *id,
+                          size_t id_size, bool breakpad, struct fw_failure *why);
 void symbols_drop(struct symbols_image *image); /* NULL is fine */
 
 /* Call it after the commit of rows of symbol_file that are new, changed or gone (also of their
@@ -76,7 +90,7 @@ fw_error symbols_stack(const struct symbols_place *places, size_t count, struct 
 /* All frames of a report: looks up once what repeats, and finds tail calls between frames. For
  * report_to_*(report, symbols_resolve, names, out) and v5_write_answer. */
 struct symbols_report;
-fw_error symbols_report_open(struct symbols *symbols, const struct report *report,
+fw_error symbols_report_open(struct symbols *symbols, int64_t project, const struct report *report,
                              struct symbols_report **names, struct fw_failure *why);
 /* Files without their folders, as Apple's own formats have them, when the report is one of them. */
 fw_error symbols_report_short_files(struct symbols_report *names);

@@ -8,6 +8,7 @@
  */
 #include "collector/symbols_image.h"
 
+#include "arch/arch.h"
 #include "base/failure.h"
 #include "demangle/demangle.h"
 #include "symmap/export.h"
@@ -36,9 +37,11 @@ struct kept_text {
 struct symbols_image {
     atomic_uint holders;
     struct symmap *map;
+    struct metrics *metrics; /* NULL: none */
     void *mapped;
     size_t size;
     uint64_t base;
+    bool thumb;        /* of 32-bit ARM: the lowest bit of an address is no part of it */
     size_t slot_count; /* a power of two */
     atomic_size_t text_bytes;
     _Atomic(struct kept_text *) *slots;
@@ -71,13 +74,14 @@ static fw_error open_mapped(struct symbols_image *image, const char *label, stru
     if (error != FW_OK)
         return error;
     image->base = symmap_identity(image->map)->base;
+    image->thumb = arch_has_thumb(symmap_identity(image->map)->arch);
     image->slot_count = slots_for(image->map);
     image->slots = calloc(image->slot_count, sizeof *image->slots);
     return image->slots ? FW_OK : failure_say(why, FW_ERR_MEMORY, 0, "no memory for names");
 }
 
-fw_error symbols_image_open(int fd, const char *label, struct symbols_image **result,
-                            struct fw_failure *why)
+fw_error symbols_image_open(int fd, const char *label, struct metrics *metrics,
+                            struct symbols_image **result, struct fw_failure *why)
 {
     *result = NULL;
     struct stat status;
@@ -94,6 +98,7 @@ fw_error symbols_image_open(int fd, const char *label, struct symbols_image **re
         free(image);
         return failure_say(why, FW_ERR_SYSTEM, errno, "%s cannot be mapped", label);
     }
+    image->metrics = metrics;
     atomic_init(&image->holders, 1);
     fw_error error = open_mapped(image, label, why);
     if (error != FW_OK) {
@@ -238,6 +243,7 @@ bool symbols_image_offset(const struct symbols_image *image, uint64_t offset, un
                           unsigned kind, uint64_t *at)
 {
     bool returns = kind == REPORT_RETURN;
+    offset &= ~(uint64_t)image->thumb;
     if (returns && offset == 0)
         return false;
     *at = offset - returns;
@@ -268,6 +274,7 @@ static fw_error lookup(const struct symbols_image *image, uint64_t at, struct sy
                        struct arena *arena, struct symmap_frame **frames, size_t *count)
 {
     *frames = usual;
+    metrics_add(image->metrics, METRIC_FRAMES_NAMED, 1);
     fw_error error = symmap_lookup(image->map, at, usual, FRAMES_USUAL, count);
     if (error == FW_OK && *count > FRAMES_USUAL) {
         *frames = arena_take_many(arena, *count, sizeof **frames);

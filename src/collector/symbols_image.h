@@ -6,12 +6,14 @@
 #define COLLECTOR_SYMBOLS_IMAGE_H
 
 #include "base/arena.h"
+#include "collector/metrics.h"
 #include "collector/symbols.h"
 #include "symmap/symmap.h"
 
-/* Maps the file and checks it. The descriptor stays the caller's. One reference. */
-fw_error symbols_image_open(int fd, const char *label, struct symbols_image **image,
-                            struct fw_failure *why);
+/* Maps the file and checks it. The descriptor stays the caller's. One reference. `metrics` counts
+ * what is looked up; it may be NULL, and lives longer than the image. */
+fw_error symbols_image_open(int fd, const char *label, struct metrics *metrics,
+                            struct symbols_image **image, struct fw_failure *why);
 void symbols_image_hold(struct symbols_image *image);
 uint64_t symbols_image_bytes(const struct symbols_image *image);
 const struct symmap *symbols_image_map(const struct symbols_image *image);

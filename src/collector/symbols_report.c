@@ -25,7 +25,7 @@ struct symbols_report {
     struct arena arena;
 };
 
-static void take_maps(struct symbols *symbols, struct symbols_report *n)
+static void take_maps(struct symbols *symbols, int64_t project, struct symbols_report *n)
 {
     const struct report *r = n->report;
     for (uint32_t i = 0; i < r->frame_count; i++) {
@@ -38,9 +38,10 @@ static void take_maps(struct symbols *symbols, struct symbols_report *n)
         const struct report_image *image = &r->images[i];
         if (!n->images[i].asked || !image->id_size)
             continue;
-        n->images[i].map = r->kind == REPORT_V5 && image->id_size == 16
-                               ? symbols_take_breakpad(symbols, image->id)
-                               : symbols_take(symbols, image->id, image->id_size, image->arch);
+        n->images[i].map =
+            r->kind == REPORT_V5 && image->id_size == 16
+                ? symbols_take_breakpad(symbols, project, image->id)
+                : symbols_take(symbols, project, image->id, image->id_size, image->arch);
     }
 }
 
@@ -76,7 +77,7 @@ static void count_unnamed(struct symbols_report *n)
             n->images[r->frames[i].image].unnamed++;
 }
 
-fw_error symbols_report_open(struct symbols *symbols, const struct report *report,
+fw_error symbols_report_open(struct symbols *symbols, int64_t project, const struct report *report,
                              struct symbols_report **names, struct fw_failure *why)
 {
     *names = NULL;
@@ -90,7 +91,7 @@ fw_error symbols_report_open(struct symbols *symbols, const struct report *repor
     n->place_of = calloc(report->frame_count + 1, sizeof *n->place_of);
     fw_error error = FW_ERR_MEMORY;
     if (n->images && n->places && n->found && n->place_of) {
-        take_maps(symbols, n);
+        take_maps(symbols, project, n);
         error = symbols_stack(n->places, list_places(n), &n->arena, n->found);
     }
     if (error != FW_OK) {

@@ -34,15 +34,17 @@ static fw_error read_row(struct upload_run *run, bool *wanted)
     fw_error error = db_take(run->c->db, DB_READ, &conn, run->why);
     if (error != FW_OK)
         return error;
-    error = db_query(conn, &rows, run->why,
-                     "SELECT id, name, size, sha256, state, created_by FROM upload WHERE id = $1",
-                     DB_VALUES(db_text(run->job->subject)));
+    error = db_query(
+        conn, &rows, run->why,
+        "SELECT id, name, size, sha256, state, created_by, project FROM upload WHERE id = $1",
+        DB_VALUES(db_text(run->job->subject)));
     if (error == FW_OK && db_next(rows)) {
         struct span sha256 = db_get_bytes(rows, 3);
         *wanted = db_get_int(rows, 4) == UPLOAD_QUEUED;
         snprintf(run->id, sizeof run->id, "%s", db_get_text(rows, 0));
         snprintf(run->name, sizeof run->name, "%s", db_get_text(rows, 1));
         snprintf(run->by, sizeof run->by, "%s", db_get_text(rows, 5));
+        run->project = db_get_int(rows, 6);
         run->size = (uint64_t)db_get_int(rows, 2);
         run->has_sha256 = sha256.size == 32;
         if (run->has_sha256)

@@ -59,6 +59,18 @@ void upload_metadata_name(const char *header, char name[UPLOAD_NAME_SIZE])
         strcpy(name, "upload");
 }
 
+bool upload_metadata_project(const char *header, char slug[UPLOAD_PROJECT_SIZE])
+{
+    uint8_t value[UPLOAD_PROJECT_SIZE + 2];
+    int got = value_of(header, "project", value, sizeof value);
+    if (got == MISSING)
+        return false;
+    size_t size = got > 0 && got < UPLOAD_PROJECT_SIZE ? (size_t)got : 0; /* else no project's */
+    memcpy(slug, value, size);
+    slug[size] = 0;
+    return true;
+}
+
 bool upload_metadata_sha256(const char *header, uint8_t sha256[32], bool *given)
 {
     uint8_t hex[99];

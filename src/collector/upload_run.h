@@ -19,6 +19,7 @@ struct upload_run {
     struct collector *c;
     const struct job *job;
     char id[UPLOAD_ID_DIGITS + 1], name[256], by[64];
+    int64_t project; /* whose its files will be; 0: shared */
     uint64_t size;
     uint8_t sha256[32];
     bool has_sha256;

@@ -6,44 +6,17 @@
 #include "collector/blobs.h"
 #include "collector/db.h"
 #include "collector/sandbox.h"
+#include "collector/symbol_files.h"
 #include "collector/symbols.h"
 #include "collector/upload_run.h"
 #include "symbolicate/debug_file.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { CHUNK = 1 << 18 };
-
 /* ---- files to blobs ---- */
-
-static fw_error hash_file(int fd, uint8_t sha256[32], uint64_t *size, struct fw_failure *why)
-{
-    uint8_t *buffer = malloc(CHUNK), result[EVP_MAX_MD_SIZE];
-    EVP_MD_CTX *hash = EVP_MD_CTX_new();
-    bool good = buffer && hash && EVP_DigestInit(hash, EVP_sha256());
-    off_t at = 0;
-    for (;;) {
-        ssize_t n = good ? pread(fd, buffer, CHUNK, at) : 0;
-        if (n <= 0) {
-            good &= n == 0;
-            break;
-        }
-        EVP_DigestUpdate(hash, buffer, (size_t)n);
-        at += n;
-    }
-    good = good && EVP_DigestFinal(hash, result, NULL);
-    EVP_MD_CTX_free(hash);
-    free(buffer);
-    if (!good)
-        return failure_say(why, FW_ERR_SYSTEM, errno, "a file of the converter cannot be read");
-    memcpy(sha256, result, 32);
-    *size = (uint64_t)at;
-    return FW_OK;
-}
 
 /* `name` in the child's folder under a key of ours. The upload's id makes keys of two uploads
  * differ, so that one that goes does not take the other's along. */
@@ -61,7 +34,7 @@ static fw_error put_debug_file(struct upload_run *run, struct upload_found *f, c
     int fd = f->number ? sandbox_open(run->output, 'f', f->number) : dup(run->input);
     fw_error error = fd < 0
                          ? failure_say(run->why, FW_ERR_CORRUPT, 0, "the converter named no file")
-                         : hash_file(fd, file->sha256, &file->size, run->why);
+                         : symbol_files_hash(fd, file->sha256, &file->size, run->why);
     if (fd >= 0)
         close(fd);
     if (error != FW_OK)
@@ -82,7 +55,7 @@ static fw_error put_map(struct upload_run *run, struct upload_found *f, const ch
     uint8_t sha256[32];
     int fd = sandbox_open(run->output, 'm', f->map);
     fw_error error = fd < 0 ? failure_say(run->why, FW_ERR_CORRUPT, 0, "the converter named no map")
-                            : hash_file(fd, sha256, &file->map_size, run->why);
+                            : symbol_files_hash(fd, sha256, &file->map_size, run->why);
     if (fd >= 0)
         close(fd);
     if (error != FW_OK)
@@ -134,15 +107,16 @@ static fw_error add_rows(struct upload_run *run, struct db_conn *conn)
     snprintf(who.label, sizeof who.label, "%s", run->by);
     fw_error error = FW_OK;
     for (size_t i = 0; error == FW_OK && i < run->count; i++) {
-        const struct symbol_file *file = &run->found[i].file;
+        struct symbol_file *file = &run->found[i].file;
         char old[2][320], hex[2 * sizeof file->id + 1];
         bool other;
+        file->project = run->project;
         symbol_id_hex(file->id, file->id_size, hex, sizeof hex);
         error = symbol_store_add(conn, file, run->by, old, &other, run->why);
         if (error == FW_OK)
             error = note_old(run, old);
         if (error == FW_OK && file->kind != DEBUG_FILE_SOURCES) /* names stay what they are */
-            error = symbol_store_choose(conn, file->id, file->id_size, run->why);
+            error = symbol_store_choose(conn, file->project, file->id, file->id_size, run->why);
         if (error == FW_OK)
             audit(conn, &who, other ? "symbols.upload.other-contents" : "symbols.upload", hex,
                   file->name);

@@ -132,7 +132,9 @@ static fw_error run_sweep(struct collector *c, const struct job *job, struct fw_
 {
     struct db_conn *conn;
     char folder[400];
-    fw_error error = db_take(c->db, DB_WRITE, &conn, why);
+    fw_error error = clock_may_remove(why);
+    if (error == FW_OK)
+        error = db_take(c->db, DB_WRITE, &conn, why);
     if (error != FW_OK)
         return error;
     error = sweep_rows(conn, why);
@@ -145,7 +147,7 @@ static fw_error run_sweep(struct collector *c, const struct job *job, struct fw_
     if (error == FW_OK)
         error = blobs_sweep(c, job, &symbols, why);
     if (error == FW_OK && upload_work_folder(c, folder, sizeof folder, why))
-        sweep_folder(folder, time(NULL) - DAY_MS / 1000, 2);
+        sweep_folder(folder, (time_t)(clock_real_ms() - DAY_MS) / 1000, 2);
     return error;
 }
 

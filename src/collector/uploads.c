@@ -3,14 +3,19 @@
  * contents that are here, or on their way, answers 200 with what became of them: nothing, or only
  * the rest, is sent.
  *
+ * What is sent becomes the project's whose token sends it. A token of all projects sends what is
+ * shared with all, or names the project in Upload-Metadata. Of other projects' files nobody learns
+ * anything: contents that only another project sent are not here.
+ *
  * An upload that is not done yet is nobody's business but its owner's, the token that created it:
  * until its digest was looked at, its contents are what a client says. Others who know the digest
- * send their own, and learn of an upload when it is done.
+ * send their own, and learn of an upload of the same project when it is done.
  */
 #include "collector/uploads.h"
 
 #include "base/failure.h"
 #include "base/hex.h"
+#include "collector/api_scope.h"
 #include "collector/blobs.h"
 #include "collector/db.h"
 #include "collector/server.h"
@@ -99,14 +104,23 @@ static const char *copy_text(struct arena *arena, const char *text)
 
 static const char select_upload[] =
     "SELECT u.id, u.name, u.size, u.received, u.state, u.message, u.result, j.done, j.total, "
-    "j.state, u.owner FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
+    "j.state, u.owner, u.project FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject "
+    "= u.id AND "
     "j.state < 2 WHERE u.id = $1";
 static const char select_same[] =
     "SELECT u.id, u.name, u.size, u.received, u.state, u.message, u.result, j.done, j.total, "
-    "j.state, u.owner FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject = u.id AND "
-    "j.state < 2 WHERE u.sha256 = $1 AND u.size = $2 AND (u.state = 2 OR (u.state < 2 AND "
-    "u.owner = $3)) "
+    "j.state, u.owner, u.project FROM upload u LEFT JOIN job j ON j.kind = 'convert' AND j.subject "
+    "= u.id AND "
+    "j.state < 2 WHERE u.sha256 = $1 AND u.size = $2 AND u.project = $4 AND (u.state = 2 OR "
+    "(u.state < 2 AND u.owner = $3)) "
     "ORDER BY u.state DESC, u.received DESC LIMIT 1";
+
+/* Also of one that is not the asker's business: he learns nothing of it. */
+static fw_error no_such_upload(struct fw_failure *why)
+{
+    return failure_say(why, FW_ERR_NOT_FOUND, 0,
+                       "no such upload: it was removed, or took too long");
+}
 
 /* FW_ERR_NOT_FOUND when there is none. */
 static fw_error find_upload(struct http_request *r, const char *sql, const struct db_value *values,
@@ -130,16 +144,14 @@ static fw_error find_upload(struct http_request *r, const char *sql, const struc
                                   .done = (uint64_t)db_get_int(rows, 7),
                                   .total = (uint64_t)db_get_int(rows, 8),
                                   .running = db_get_int(rows, 9) == 1,
-                                  .owner = db_get_int(rows, 10)};
+                                  .owner = db_get_int(rows, 10),
+                                  .project = db_get_int(rows, 11)};
         snprintf(upload->id, sizeof upload->id, "%s", db_get_text(rows, 0));
     }
     if (error == FW_OK)
         error = db_end(rows, why);
     db_give(r->collector->db, conn);
-    if (error == FW_OK && !found)
-        return failure_say(why, FW_ERR_NOT_FOUND, 0,
-                           "no such upload: it was removed, or took too long");
-    return error;
+    return error == FW_OK && !found ? no_such_upload(why) : error;
 }
 
 /* Of the token that created it, and of administrators. */
@@ -153,11 +165,12 @@ bool upload_of_path(struct http_request *r, struct upload *upload)
     const char *id = http_part(r, "id");
     struct fw_failure why = {0};
     if (!is_id(id))
-        failure_say(&why, FW_ERR_NOT_FOUND, 0, "no such upload");
+        no_such_upload(&why);
     else if (find_upload(r, select_upload, DB_VALUES(db_text(id)), upload, &why) == FW_OK) {
-        if (upload->state == UPLOAD_CONVERTED || is_owner(r, upload))
+        bool reached = !upload->project || access_reaches(&r->access, upload->project);
+        if ((upload->state == UPLOAD_CONVERTED && reached) || is_owner(r, upload))
             return true;
-        failure_say(&why, FW_ERR_NOT_FOUND, 0, "no such upload");
+        no_such_upload(&why);
     }
     http_reply_failure(r, &why);
     return false;
@@ -250,13 +263,14 @@ static fw_error insert_upload(struct http_request *r, const struct upload *u, co
         return error;
     error = db_begin(conn, why);
     if (error == FW_OK)
-        error = db_run(conn, why,
-                       "INSERT INTO upload (id, name, size, sha256, received, state, message, "
-                       "created_ms, changed_ms, created_by, owner) VALUES ($1, $2, $3, $4, 0, 0, "
-                       "'', $5, $5, $6, $7)",
-                       DB_VALUES(db_text(u->id), db_text(u->name), db_int((int64_t)u->size),
-                                 sha256 ? db_bytes(sha256, 32) : db_null(), db_int(now),
-                                 db_text(r->access.label), db_int(r->access.id)));
+        error =
+            db_run(conn, why,
+                   "INSERT INTO upload (id, name, size, sha256, received, state, message, "
+                   "created_ms, changed_ms, created_by, owner, project) VALUES ($1, $2, $3, $4, "
+                   "0, 0, '', $5, $5, $6, $7, $8)",
+                   DB_VALUES(db_text(u->id), db_text(u->name), db_int((int64_t)u->size),
+                             sha256 ? db_bytes(sha256, 32) : db_null(), db_int(now),
+                             db_text(r->access.label), db_int(r->access.id), db_int(u->project)));
     if (error == FW_OK)
         error = db_commit(conn, why);
     db_give(r->collector->db, conn);
@@ -279,6 +293,15 @@ static bool read_creation(struct http_request *r, struct upload *u, uint8_t sha2
     else
         return true;
     return false;
+}
+
+/* Whose the files will be; false, and replied, when the project is none that the token reaches. */
+static bool read_project(struct http_request *r, struct upload *u)
+{
+    char slug[UPLOAD_PROJECT_SIZE];
+    u->project = r->access.project;
+    return !upload_metadata_project(http_header(r, "Upload-Metadata"), slug) ||
+           api_scope_project(r, slug, &u->project);
 }
 
 static void reply_upload(struct http_request *r, int status, const struct upload *u)
@@ -313,11 +336,11 @@ static void create(struct http_request *r)
     struct fw_failure why = {0};
     uint8_t sha256[32];
     bool given;
-    if (!upload_speaks_tus(r) || !read_creation(r, &u, sha256, &given))
+    if (!upload_speaks_tus(r) || !read_creation(r, &u, sha256, &given) || !read_project(r, &u))
         return;
     fw_error error = given ? find_upload(r, select_same,
                                          DB_VALUES(db_bytes(sha256, 32), db_int((int64_t)u.size),
-                                                   db_int(r->access.id)),
+                                                   db_int(r->access.id), db_int(u.project)),
                                          &same, &why)
                            : FW_ERR_NOT_FOUND;
     if (error == FW_OK)

@@ -11,7 +11,8 @@ struct upload { /* a row; texts are in the request's arena */
     enum upload_state state;
     uint64_t done, total; /* of the job */
     bool running;
-    int64_t owner; /* the token that created it */
+    int64_t owner;   /* the token that created it */
+    int64_t project; /* whose its files will be; 0: shared */
 };
 
 void upload_random_digits(char *text, size_t digits);

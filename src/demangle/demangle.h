@@ -53,7 +53,8 @@ struct demangle_options {
  * Writes the demangled form of `mangled` into `text` (terminated; cut with "..." when it does not
  * fit) and says what language it was. DEMANGLE_NONE when the name is not mangled, not understood,
  * or too long: then `text` is undefined, and the name is to be shown as it is. `options` may be
- * NULL: all zero.
+ * NULL: all zero. Where memory ran out errno is ENOMEM, which the caller sets to 0 before; then the
+ * answer, DEMANGLE_NONE too, is not to be believed.
  *
  * `size` is at least 4. Thread-safe; not async-signal-safe (long names allocate).
  */

@@ -104,12 +104,13 @@ static void suffixes(const char *at, const char *end, enum demangle_style style,
     text_add(text, clone_end, (size_t)(end - clone_end));
 }
 
-bool itanium_demangle(const char *name, size_t length, const struct demangle_options *options,
-                      struct text *text)
+static bool read_name(const char *name, size_t length, const struct demangle_options *options,
+                      bool gnu_scopes, struct text *text)
 {
     /* Enough for most names; the arena takes what comes after that from malloc. */
     _Alignas(max_align_t) unsigned char first[24 * 1024];
-    struct itanium d = {.pos = name, .end = name + length, .lambda_level = ~0u};
+    struct itanium d = {
+        .pos = name, .end = name + length, .lambda_level = ~0u, .gnu_scopes = gnu_scopes};
     struct node *substitutions[32];
     d.substitutions = (struct list){substitutions, 0, sizeof substitutions / sizeof *substitutions};
     d.arena.pos = first;
@@ -121,4 +122,12 @@ bool itanium_demangle(const char *name, size_t length, const struct demangle_opt
         suffixes(d.pos, d.end, options->style, text);
     arena_free(&d.arena);
     return understood;
+}
+
+/* As the ABI writes scopes in expressions, else as GCC does; the same letters may mean both. */
+bool itanium_demangle(const char *name, size_t length, const struct demangle_options *options,
+                      struct text *text)
+{
+    return read_name(name, length, options, false, text) ||
+           (memmem(name, length, "sr", 2) && read_name(name, length, options, true, text));
 }

@@ -164,6 +164,7 @@ struct itanium {
     struct list *levels[TEMPLATE_LEVELS]; /* NULL: the parameters of a generic lambda */
     unsigned level_count;
     unsigned lambda_level; /* whose parameters are being parsed; ~0: none */
+    bool gnu_scopes;       /* what follows `sr` is a whole type, as GCC writes it */
     unsigned synthetic[3]; /* names made up for template parameters: types, values, templates */
     unsigned depth;
     bool may_forward;  /* in a conversion operator's type */

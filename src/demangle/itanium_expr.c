@@ -269,7 +269,9 @@ static struct node *unresolved(struct itanium *d, bool global)
 {
     struct node *scope;
     if (take_two(d, "sr")) {
-        if (take(d, 'N')) {
+        if (d->gnu_scopes) {
+            scope = itanium_type(d);
+        } else if (take(d, 'N')) {
             scope = type_with_arguments(d);
             while (scope && !take(d, 'E'))
                 scope = nested(d, scope, simple(d));

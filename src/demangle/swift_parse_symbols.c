@@ -287,9 +287,9 @@ static struct swift_node *read_bridged_method(struct swift_parser *p)
 {
     const char *start = p->at;
     char kind = swift_next(p);
-    if (kind != 'm' && kind != 'a' && kind != 'p')
+    if (kind != 'm' && kind != 'a' && kind != 'p' && kind != 'o')
         return NULL;
-    while (swift_next_if(p, 'b') || swift_next_if(p, 'n'))
+    while (swift_next_if(p, 'b') || swift_next_if(p, 'n') || swift_next_if(p, 'g'))
         continue;
     size_t length = (size_t)(p->at - start);
     if (!swift_next_if(p, '_'))

@@ -18,6 +18,18 @@ static int by_unit(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
+/* The unit that begins at the offset, or NULL. Sets mostly come in the order of their units:
+ * `before` is the one of the last set, or NULL. */
+static const struct unit *unit_beginning_at(const struct dwarf_file *file,
+                                            const struct unit *before, uint64_t offset)
+{
+    const struct unit *next = before ? before + 1 : file->units;
+    if (next < file->units + file->info_count && next->header.offset == offset)
+        return next;
+    const struct unit *unit = dwarf_unit_at(file, false, offset);
+    return unit && unit->header.offset == offset ? unit : NULL;
+}
+
 /* The set at the reader's place, which is moved behind it. `set->unit` NULL: of no use. False: the
  * rest of the section is of no use. */
 static bool read_set(struct reader *r, const struct dwarf *dwarf, struct aranges_set *set)
@@ -33,11 +45,10 @@ static bool read_set(struct reader *r, const struct dwarf *dwarf, struct aranges
     uint64_t unit = reader_uint(&body, offset_size);
     set->address_size = reader_u8(&body);
     uint8_t segment_size = reader_u8(&body);
-    set->unit = dwarf_unit_at(&dwarf->main, false, unit);
+    set->unit = unit_beginning_at(&dwarf->main, set->unit, unit);
     uint64_t header = (uint64_t)(body.pos - r->begin) - begin, pair = 2ull * set->address_size;
     if (body.failed || version < 2 || version > 3 || segment_size != 0 ||
-        (set->address_size != 4 && set->address_size != 8) || !set->unit ||
-        set->unit->header.offset != unit)
+        (set->address_size != 4 && set->address_size != 8) || !set->unit)
         set->unit = NULL;
     else
         set->offset = begin + (header + pair - 1) / pair * pair;
@@ -51,7 +62,7 @@ bool dwarf_aranges_open(struct dwarf *dwarf)
     struct reader r = reader_over(data.data, data.size);
     r.swap = dwarf->main.swap;
     size_t capacity = 0;
-    struct aranges_set set;
+    struct aranges_set set = {0};
     while (reader_left(&r) && read_set(&r, dwarf, &set)) {
         if (!set.unit)
             continue;
@@ -60,7 +71,7 @@ bool dwarf_aranges_open(struct dwarf *dwarf)
         dwarf->aranges[dwarf->aranges_count++] = set;
     }
     if (dwarf->aranges_count)
-        qsort(dwarf->aranges, dwarf->aranges_count, sizeof set, by_unit);
+        array_sort(dwarf->aranges, dwarf->aranges_count, sizeof set, by_unit);
     return true;
 }
 

@@ -199,6 +199,9 @@ fw_error dwarf_unit_read(const struct dwarf *dwarf, size_t unit,
         return FW_ERR_MEMORY;
     result->subjects = subjects.items;
     result->subject_count = subjects.count;
+    /* Some skeletons say what is inlined (clang's -fsplit-dwarf-inlining). */
+    if (dwarf_split_lacks(own.unit, root, split) && result->function_count == 0)
+        result->has_lines = false;
     return FW_OK;
 }
 

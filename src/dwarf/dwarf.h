@@ -113,7 +113,8 @@ struct dwarf_unit { /* everything is in the arena or in the sections */
     size_t call_count;
     struct dwarf_subject *subjects;
     size_t subject_count;
-    bool has_lines;
+    bool has_lines; /* false where lines alone are there, but the file with the functions is not:
+                       nobody could say whose they are */
     struct dwarf_line_input line; /* ready for dwarf_lines_read */
 };
 
@@ -127,6 +128,7 @@ enum dwarf_problem {                          /* categories; DWARF_PROBLEM_COUNT
                      DWARF_PROBLEM_NESTING,   /* DIEs nested too deep */
                      DWARF_PROBLEM_SPLIT,     /* a .dwo that is missing or another one than said */
                      DWARF_PROBLEM_LINE,      /* a line program */
+                     DWARF_PROBLEM_SUPPLEMENTARY, /* the file of dwz that has names is missing */
                      DWARF_PROBLEM_COUNT
 };
 struct dwarf_problems {

@@ -248,13 +248,17 @@ static bool index_abbrevs(struct dwarf_file *file)
         return false;
     for (size_t i = 0; i < file->unit_count; i++)
         file->slots[i] = slot_for(&file->units[i]);
-    qsort(file->slots, file->unit_count, sizeof *file->slots, by_table);
+    array_sort(file->slots, file->unit_count, sizeof *file->slots, by_table);
     for (size_t i = 0; i < file->unit_count; i++)
         if (!i || by_table(&file->slots[file->slot_count - 1], &file->slots[i]) != 0)
             memcpy(&file->slots[file->slot_count++], &file->slots[i], sizeof *file->slots);
+    size_t next = 0; /* units mostly have their slots in order, one each */
     for (size_t i = 0; i < file->unit_count; i++) {
-        struct abbrev_slot key = slot_for(&file->units[i]);
-        file->units[i].abbrevs = bsearch(&key, file->slots, file->slot_count, sizeof key, by_table);
+        struct abbrev_slot key = slot_for(&file->units[i]), *slot = &file->slots[next];
+        if (next == file->slot_count || by_table(&key, slot) != 0)
+            slot = bsearch(&key, file->slots, file->slot_count, sizeof key, by_table);
+        file->units[i].abbrevs = slot;
+        next = (size_t)(slot - file->slots) + 1;
     }
     return true;
 }

@@ -139,6 +139,9 @@ bool dwarf_split_sign(struct dwarf_file *file);
  * which is told. False: memory ran out. Thread-safe. */
 bool dwarf_split_find(const struct unit *unit, const struct unit_root *root,
                       const struct unit **split, struct dwarf_problems *problems);
+/* Whether `unit` is a skeleton of which dwarf_split_find gave nothing. */
+bool dwarf_split_lacks(const struct unit *unit, const struct unit_root *root,
+                       const struct unit *split);
 
 /* ---- aranges.c ---- */
 

@@ -109,12 +109,23 @@ static bool look_for(struct dwarf *dwarf, struct unit_root *root)
     return true;
 }
 
+static bool is_skeleton(const struct unit *unit, const struct unit_root *root)
+{
+    return !unit->file->dwo && root->has_dwo_id &&
+           (root->dwo_name || unit->header.unit_type == DW_UT_skeleton);
+}
+
+bool dwarf_split_lacks(const struct unit *unit, const struct unit_root *root,
+                       const struct unit *split)
+{
+    return !split && is_skeleton(unit, root);
+}
+
 bool dwarf_split_find(const struct unit *unit, const struct unit_root *root,
                       const struct unit **split, struct dwarf_problems *problems)
 {
     *split = NULL;
-    if (unit->file->dwo || !root->has_dwo_id ||
-        (!root->dwo_name && unit->header.unit_type != DW_UT_skeleton))
+    if (!is_skeleton(unit, root))
         return true;
     struct dwarf *dwarf = unit->file->dwarf;
     struct unit_root *shared = (struct unit_root *)(uintptr_t)root; /* `split` is changed once */

@@ -21,6 +21,8 @@ struct code_starts { /* one table */
 
 struct code_bounds {
     struct code_starts eh_frame_hdr, exidx;
+    struct span eh_frame; /* what eh_frame_hdr leads into */
+    uint64_t eh_frame_vaddr;
     uint64_t *listed; /* LC_FUNCTION_STARTS, ascending; owned */
     size_t listed_count, listed_capacity;
     bool no_memory;
@@ -36,9 +38,9 @@ bool code_bounds_init(struct code_bounds *bounds, const struct object *object,
 bool code_bounds_list(void *bounds, uint64_t vaddr);
 void code_bounds_free(struct code_bounds *bounds);
 
-/* Whether every function with unwind information has a start here. Linkers merge neighbouring exidx
- * entries that say the same, so that table leaves functions out. */
-bool code_bounds_complete(const struct code_bounds *bounds);
+/* Where the function that begins at `vaddr` ends, as an entry of .eh_frame says; 0 when none does.
+ */
+uint64_t code_bounds_end(const struct code_bounds *bounds, uint64_t vaddr);
 
 /* Every known start, until `each` returns false. */
 void code_bounds_each(const struct code_bounds *bounds, bool (*each)(void *context, uint64_t vaddr),

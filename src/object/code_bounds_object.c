@@ -53,6 +53,8 @@ bool code_bounds_init(struct code_bounds *bounds, const struct object *object,
     *bounds = (struct code_bounds){.swap = object->swap, .is_64 = object->is_64};
     if (image->eh_frame_hdr.data)
         init_eh_frame_hdr(&bounds->eh_frame_hdr, object, &image->eh_frame_hdr);
+    bounds->eh_frame = (struct span){image->eh_frame.data, image->eh_frame.size};
+    bounds->eh_frame_vaddr = image->eh_frame.vaddr;
     if (image->exidx.data)
         bounds->exidx = (struct code_starts){
             .table = {image->exidx.data, image->exidx.size},

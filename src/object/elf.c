@@ -80,7 +80,8 @@ fw_error elf_parse_header(struct object *object, struct span bytes, struct elf_h
     object->entry = object_word(object, &r);
     header->phoff = object_word(object, &r);
     header->shoff = object_word(object, &r);
-    reader_skip(&r, 4 + 2); /* e_flags, e_ehsize */
+    header->flags = reader_u32(&r);
+    reader_skip(&r, 2); /* e_ehsize */
     header->phentsize = reader_u16(&r);
     header->phnum = reader_u16(&r);
     header->shentsize = reader_u16(&r);
@@ -293,6 +294,19 @@ void elf_finish(struct object *object)
     object->unplaced = object->elf->type == ET_REL || object->elf->type == ET_CORE;
 }
 
+/* The first ABI of 64-bit PowerPC: symbols are of function descriptors in .opd, not of code
+ * (e_flags 1; 0 does not say). The second one, and thus every ppc64le, has none. */
+static bool has_descriptors(const struct object *object, const struct elf_header *header)
+{
+    enum { ABI = 3, ABI_V1 = 1 };
+    if (object->machine != EM_PPC64 || (header->flags & ABI) > ABI_V1)
+        return false;
+    bool found = (header->flags & ABI) == ABI_V1;
+    for (size_t i = 0; i < object->section_count && !found; i++)
+        found = strcmp(object->sections[i].view.name, ".opd") == 0;
+    return found;
+}
+
 fw_error elf_open_file(struct object *object, struct fw_failure *why)
 {
     if (!elf_begin(object))
@@ -314,6 +328,10 @@ fw_error elf_open_file(struct object *object, struct fw_failure *why)
     error = parse_sections(object, &header, why);
     if (error != FW_OK)
         return error;
+    if (has_descriptors(object, &header))
+        return object_fail(why, FW_ERR_UNSUPPORTED, 0, 0, object->label,
+                           "64-bit PowerPC with function descriptors (ELF ABI v1): only ABI v2 is "
+                           "supported");
     object->is_debug = code_was_left_out(object);
     if (!object->is_debug)
         attach_segment_bytes(object);

@@ -38,6 +38,7 @@ struct elf_header {
     uint64_t phoff, shoff;
     uint32_t phnum, shnum, shstrndx;
     uint16_t phentsize, shentsize;
+    uint32_t flags;
 };
 
 /* elf.c: makes `object` an ELF object without contents. False when out of memory. */

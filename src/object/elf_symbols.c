@@ -107,27 +107,51 @@ fw_error elf_symtab_find(const struct object *object, bool dynamic, struct elf_s
                                                                                      : error;
 }
 
-bool elf_symtab_read(const struct object *object, const struct elf_symtab *table, size_t i,
-                     struct elf_symbol *symbol)
+static inline uint16_t load_u16(const uint8_t *p, bool swap)
 {
-    if (i >= table->count)
-        return false;
-    struct span bytes = {table->symbols.data + i * table->entry_size, symbol_size(object)};
-    struct reader r = object_reader(object, bytes);
-    uint32_t name = reader_u32(&r);
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return swap ? __builtin_bswap16(v) : v;
+}
+
+static inline uint32_t load_u32(const uint8_t *p, bool swap)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return swap ? __builtin_bswap32(v) : v;
+}
+
+static inline uint64_t load_u64(const uint8_t *p, bool swap)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return swap ? __builtin_bswap64(v) : v;
+}
+
+/* Entry `i`, which is below table->count: the whole of it lies in the table, so its fields are not
+ * checked one by one. Large tables are read for one address. */
+static inline void read_entry(const struct object *object, const struct elf_symtab *table, size_t i,
+                              struct elf_symbol *symbol)
+{
+    const uint8_t *p = table->symbols.data + i * table->entry_size;
+    const bool swap = object->swap;
+    uint32_t name = load_u32(p, swap);
     uint16_t section;
-    if (object->is_64) {
-        symbol->info = reader_u8(&r);
-        reader_skip(&r, 1);
-        section = reader_u16(&r);
-        symbol->value = reader_u64(&r);
-        symbol->size = reader_u64(&r);
+    if (object->is_64 && !swap) { /* the most usual, and so in the fewest steps */
+        symbol->info = p[4];
+        section = load_u16(p + 6, false);
+        symbol->value = load_u64(p + 8, false);
+        symbol->size = load_u64(p + 16, false);
+    } else if (object->is_64) {
+        symbol->info = p[4];
+        section = load_u16(p + 6, swap);
+        symbol->value = load_u64(p + 8, swap);
+        symbol->size = load_u64(p + 16, swap);
     } else {
-        symbol->value = reader_u32(&r);
-        symbol->size = reader_u32(&r);
-        symbol->info = reader_u8(&r);
-        reader_skip(&r, 1);
-        section = reader_u16(&r);
+        symbol->value = load_u32(p + 4, swap);
+        symbol->size = load_u32(p + 8, swap);
+        symbol->info = p[12];
+        section = load_u16(p + 14, swap);
     }
     symbol->section = section;
     symbol->reserved = section >= SHN_LORESERVE;
@@ -137,16 +161,21 @@ bool elf_symtab_read(const struct object *object, const struct elf_symtab *table
         symbol->reserved = x.failed;
     }
     symbol->name = name < table->strings.size ? (const char *)table->strings.data + name : "";
+}
+
+bool elf_symtab_read(const struct object *object, const struct elf_symtab *table, size_t i,
+                     struct elf_symbol *symbol)
+{
+    if (i >= table->count)
+        return false;
+    read_entry(object, table, i, symbol);
     return true;
 }
 
 /* $a, $t, $d, $x and these with a suffix: they mark code and data for disassemblers (ELF for the
  * Arm Architecture, section 5.5.5). */
-static bool is_mapping_symbol(const struct object *object, const struct elf_symbol *symbol)
+static bool is_mapping_symbol(const char *name)
 {
-    if (object->machine != EM_ARM && object->machine != EM_AARCH64)
-        return false;
-    const char *name = symbol->name;
     return name[0] == '$' && name[1] && strchr("atdx", name[1]) && (name[2] == 0 || name[2] == '.');
 }
 
@@ -156,15 +185,17 @@ fw_error elf_symbols(struct object *object, bool dynamic, object_symbol_call eac
     fw_error error = elf_symtab_find(object, dynamic, &table);
     if (error != FW_OK)
         return error;
+    const bool arm = object->machine == EM_ARM, mapped = arm || object->machine == EM_AARCH64;
+    const bool relocatable = object->elf->type == ET_REL;
     const char *file = NULL; /* STT_FILE stands before the local symbols of its object file */
     for (size_t i = 1; i < table.count; i++) {
         struct elf_symbol s;
-        elf_symtab_read(object, &table, i, &s);
+        read_entry(object, &table, i, &s);
         uint8_t type = s.info & 0xf, binding = s.info >> 4;
         if (type == STT_FILE)
             file = s.name[0] ? s.name : NULL; /* "": what follows is the linker's own */
         if ((s.section == SHN_UNDEF && !s.reserved) || type == STT_SECTION || type == STT_FILE ||
-            is_mapping_symbol(object, &s))
+            (mapped && is_mapping_symbol(s.name)))
             continue;
         bool code = type == STT_FUNC || type == STT_GNU_IFUNC;
         struct object_symbol symbol = {
@@ -175,11 +206,11 @@ fw_error elf_symbols(struct object *object, bool dynamic, object_symbol_call eac
             .type = type,
             .section = s.reserved ? 0 : s.section,
             .file = binding == STB_LOCAL ? file : NULL,
-            .thumb = object->machine == EM_ARM && code && (s.value & 1),
+            .thumb = arm && code && (s.value & 1),
         };
         if (symbol.thumb)
             symbol.vaddr &= ~(uint64_t)1;
-        if (object->elf->type == ET_REL && symbol.section < object->section_count)
+        if (relocatable && symbol.section < object->section_count)
             symbol.vaddr += object->sections[symbol.section].view.vaddr;
         if (!each(context, &symbol))
             break;

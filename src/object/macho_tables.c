@@ -76,7 +76,8 @@ struct object_symbol macho_symbol_view(const struct macho_symbol *stored,
         .binding = binding_of(stored),
         .type = home->code ? type : SYMBOL_DATA,
         .section = stored->section,
-        .thumb = cpu_type == CPU_ARM && home->code && (stored->desc & N_ARM_THUMB_DEF),
+        .thumb = cpu_type == CPU_ARM && home->code &&
+                 ((stored->desc & N_ARM_THUMB_DEF) || (stored->value & 1)),
         .stub = home->stubs,
     };
     if (symbol.thumb)

@@ -124,6 +124,24 @@ static bool sort_keys(struct key *keys, size_t count)
 /* What is compared of a name: a table may let many symbols share one endless string. */
 enum { NAME_COMPARED = 1024 };
 
+size_t symbol_unversioned(const char *name)
+{
+    const char *at = memchr(name, '@', strnlen(name, NAME_COMPARED));
+    if (!at || at == name)
+        return 0;
+    const char *version = at + 1 + (at[1] == '@');
+    size_t size = strnlen(version, NAME_COMPARED);
+    if (size == 0 || (version[0] >= '0' && version[0] <= '9'))
+        return 0;
+    for (size_t i = 0; i < size; i++) {
+        char c = version[i];
+        bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!word && c != '_' && c != '.' && c != '-' && c != '+')
+            return 0;
+    }
+    return (size_t)(at - name);
+}
+
 struct name_parts {
     const char *text;
     size_t size; /* at most NAME_COMPARED */
@@ -138,7 +156,7 @@ static struct name_parts take_apart(const char *name)
         p.lead++;
     if (p.lead == 1 && (name[1] == 'Z' || name[1] == 'R'))
         p.lead = 0;
-    p.versioned = memchr(name, '@', p.size) != NULL;
+    p.versioned = symbol_unversioned(name) != 0;
     return p;
 }
 
@@ -212,10 +230,12 @@ static size_t merge_all(const struct candidate *list, const struct key *keys, si
 
 /* (3) Extents. */
 
-/* `guessable`: something besides .dynsym tells where all functions begin. Without, a sizeless
- * export would swallow every stripped function behind it, so it names its first byte alone. */
+/* `listed`: something besides .dynsym tells where all functions begin, those without unwind tables,
+ * too. Without, a sizeless export would swallow every stripped function behind it (musl's memset,
+ * whose assembler has no tables, the system call behind it): only the table of that very function
+ * tells where it ends, and else it names its first byte alone. */
 static void set_extents(const struct candidate *merged, size_t count,
-                        const struct code_bounds *bounds, bool guessable, struct symbols *symbols)
+                        const struct code_bounds *bounds, bool listed, struct symbols *symbols)
 {
     uint64_t function_end = 0;
     for (size_t i = 0; i < count; i++) {
@@ -229,8 +249,11 @@ static void set_extents(const struct candidate *merged, size_t count,
                 end = merged[i + 1].start;
             if (c->start < function_end && function_end < end)
                 end = function_end;
-            if (c->dynamic && !guessable)
-                end = c->start + 1;
+            if (c->dynamic && !listed) {
+                uint64_t known = code_bounds_end(bounds, c->start);
+                known = known > c->start ? known : c->start + 1;
+                end = known < end ? known : end;
+            }
         } else if (end > function_end) {
             function_end = end;
         }
@@ -239,20 +262,13 @@ static void set_extents(const struct candidate *merged, size_t count,
     }
 }
 
-/* Bytes before the version in name@@VERSION, as .symtab may have it; 0 when there is none. */
-static size_t unversioned_size(const char *name)
-{
-    const char *version = memchr(name, '@', strnlen(name, NAME_COMPARED));
-    return version ? (size_t)(version - name) : 0;
-}
-
 /* A version is not part of the name. The copies without it take no more than `budget` bytes, which
  * those of a sane file never exceed; what goes beyond keeps its suffix. */
 static bool cut_versions(struct symbols *s, size_t budget)
 {
     size_t total = 0;
     for (size_t i = 0; i < s->count && total < budget; i++) {
-        size_t size = unversioned_size(s->names[i].text);
+        size_t size = symbol_unversioned(s->names[i].text);
         total += size ? size + 1 : 0;
     }
     total = total < budget ? total : budget;
@@ -263,7 +279,7 @@ static bool cut_versions(struct symbols *s, size_t budget)
         return false;
     char *to = s->own_names;
     for (size_t i = 0; i < s->count; i++) {
-        size_t size = unversioned_size(s->names[i].text);
+        size_t size = symbol_unversioned(s->names[i].text);
         if (size == 0 || size >= total)
             continue;
         memcpy(to, s->names[i].text, size);
@@ -292,8 +308,7 @@ static bool build(struct symbols *s, const struct symbols_builder *c,
         good = s->extents && s->names;
     }
     if (good)
-        set_extents(merged, s->count, bounds, c->full_tables > 0 || code_bounds_complete(bounds),
-                    s);
+        set_extents(merged, s->count, bounds, c->full_tables > 0 || bounds->listed_count > 0, s);
     free(keys);
     free(merged);
     return good && cut_versions(s, c->version_bytes) &&

@@ -33,6 +33,10 @@ void symbols_take_one(struct symbols_builder *builder, const struct object_symbo
                       uint64_t limit);
 /* A stub at [lo, hi) that leads to the function `name`. `builder` is a struct symbols_builder. */
 void symbols_take_stub(void *builder, uint64_t lo, uint64_t hi, uint64_t limit, const char *name);
+/* The end of the code around a symbol of `object`, or 0 when it does not stand in code. */
+uint64_t symbol_code_limit(const struct object *object, const struct object_symbol *symbol);
+/* Whether the tables of `debug` speak for `object`, too. */
+bool symbols_debug_fits(const struct object *object, const struct object *debug);
 /* The finished index; NULL when memory ran out. What the builder owned is gone. */
 struct symbols *symbols_finish(struct symbols_builder *builder, const struct code_bounds *bounds);
 

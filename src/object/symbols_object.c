@@ -1,14 +1,15 @@
 /* The symbol index of an object file: its tables, those of its debug file and of MiniDebugInfo. */
+#include "object/excerpt.h"
 #include "object/object_internal.h"
 #include "object/symbols_builder.h"
 
 struct reading {
     struct symbols_builder builder;
     struct object *object; /* whose table is being read */
+    const struct excerpt *excerpt;
 };
 
-/* The end of the code around a symbol, or 0 when it does not stand in code. */
-static uint64_t code_limit(const struct object *object, const struct object_symbol *symbol)
+uint64_t symbol_code_limit(const struct object *object, const struct object_symbol *symbol)
 {
     if (symbol->section == 0)
         return 0;
@@ -26,7 +27,7 @@ static uint64_t code_limit(const struct object *object, const struct object_symb
 static bool take_symbol(void *context, const struct object_symbol *symbol)
 {
     struct reading *r = context;
-    uint64_t limit = symbols_takes(symbol) ? code_limit(r->object, symbol) : 0;
+    uint64_t limit = symbols_takes(symbol) ? symbol_code_limit(r->object, symbol) : 0;
     if (limit)
         symbols_take_one(&r->builder, symbol, limit);
     return !r->builder.failed;
@@ -37,20 +38,26 @@ static void take_object(struct reading *r, struct object *object)
     r->object = object;
     r->builder.version_bytes += object->format->versioned_names ? object->file.size : 0;
     r->builder.dynamic = false;
-    if (object_symbols(object, false, take_symbol, r) == FW_OK)
+    if (excerpt_symbols(r->excerpt, object, false, take_symbol, r) == FW_OK)
         r->builder.full_tables++;
     r->builder.dynamic = true;
-    object_symbols(object, true, take_symbol, r);
+    excerpt_symbols(r->excerpt, object, true, take_symbol, r);
 }
 
-struct symbols *symbols_build(struct object *object, struct object *debug)
+bool symbols_debug_fits(const struct object *object, const struct object *debug)
 {
-    struct reading r = {0};
+    return debug->machine == object->machine && debug->is_64 == object->is_64;
+}
+
+struct symbols *symbols_build_excerpt(struct object *object, struct object *debug,
+                                      const struct excerpt *excerpt)
+{
+    struct reading r = {.excerpt = excerpt};
     struct code_bounds bounds = {0};
     if (object->type == OBJECT_CORE)
         return symbols_finish(&r.builder, &bounds);
     take_object(&r, object);
-    if (debug && debug->machine == object->machine && debug->is_64 == object->is_64)
+    if (debug && symbols_debug_fits(object, debug))
         take_object(&r, debug);
     struct object *mini = object_minidebug(object, NULL);
     if (mini)
@@ -65,4 +72,9 @@ struct symbols *symbols_build(struct object *object, struct object *debug)
     struct symbols *symbols = symbols_finish(&r.builder, &bounds);
     code_bounds_free(&bounds);
     return symbols;
+}
+
+struct symbols *symbols_build(struct object *object, struct object *debug)
+{
+    return symbols_build_excerpt(object, debug, NULL);
 }

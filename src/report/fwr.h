@@ -42,7 +42,7 @@ enum fwr_type {
     FWR_APIS,      /* names of watched functions, appended to the list */
     FWR_CALLS,     /* calls, by API and stack */
     FWR_SCRIPTS,   /* stacks of an interpreter (Python), beside a sample */
-    FWR_SYMBOLS,   /* names of code that is in no image (just-in-time compiled) */
+    FWR_SYMBOLS,   /* names of code: just-in-time compiled, or of the program's own images */
     FWR_TOTALS,    /* counters of the writer: samples, vetoed, annealed, evicted, dropped */
     FWR_END,       /* nothing follows */
 };

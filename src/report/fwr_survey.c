@@ -46,6 +46,7 @@ static void about_field(struct fwr_state *state, const struct fwr_field *f)
             memcpy(state->session, f->bytes, sizeof state->session);
         break;
     case ABOUT_KIND: state->kind = (uint8_t)f->value; break;
+    case ABOUT_PID: state->pid = f->value <= UINT32_MAX ? (uint32_t)f->value : 0; break;
     case ABOUT_STARTED_MS: state->started_ms = f->value; break;
     default: break;
     }

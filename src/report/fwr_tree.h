@@ -5,7 +5,7 @@
  * number of its innermost frame. Nodes, stacks and images are numbered from 1 and never forgotten
  * while the report is written, so that each is written once. What an address was first found to be
  * (its image) it stays: a report that outlives an image whose place another one takes shows the
- * first one there.
+ * first one there, unless its writer looks again (fwr_recheck_images).
  */
 #ifndef REPORT_FWR_TREE_H
 #define REPORT_FWR_TREE_H
@@ -19,6 +19,7 @@ struct fwr_known_image {
     uint64_t last;    /* offset that the last frame written had */
     uint32_t print;   /* checksum of id and path: another image may be at the same place later */
     uint32_t located; /* the flush before which it was last found where it is */
+    bool named;       /* the names of its functions are known */
 };
 
 struct fwr_node {

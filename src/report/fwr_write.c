@@ -7,6 +7,7 @@
  * Invariant: `pending` is not less than the bytes that the flush will write, and never more than
  * FWR_PENDING_MAX. See fwr_write.h; the format is docs/report-format.md.
  */
+#include "report/fwr_functions.h"
 #include "report/fwr_record.h"
 #include "report/fwr_scripts.h"
 #include "report/fwr_tree.h"
@@ -30,11 +31,14 @@ struct fwr_writer {
     uint32_t pending;    /* that the log will take in records */
     uint32_t api_count;  /* the last one's number */
     bool begun;          /* the magic is in the sink */
+    bool rechecks;       /* images may have changed since the last flush */
     bool failed, ended;
     char arch[16]; /* of the process: images of it do not say it again */
     struct fwr_tree tree;
     struct fwr_scripts scripts;
     uint64_t scripts_cut; /* that are not whole */
+    struct fwr_namer namer;
+    struct fwr_functions functions;
     uint8_t log[FWR_PENDING_MAX];
     uint8_t out[OUT_SIZE];
 };
@@ -175,6 +179,8 @@ bool fwr_end(struct fwr_writer *w)
         fwr_total(w, "stacks_cut", w->tree.cut);
     if (w->scripts_cut)
         fwr_total(w, "scripts_cut", w->scripts_cut);
+    if (w->functions.left_out)
+        fwr_total(w, "functions_unnamed", w->functions.left_out);
     struct wire none = item_begin(w);
     item_end(w, FWR_END, &none);
     bool done = fwr_flush(w);
@@ -223,15 +229,22 @@ struct fwr_writer *fwr_create(void *memory, fwr_sink *sink, void *sink_context, 
     w->started_ms = about->started_ms;
     w->last_at_ns = w->until_ns = 0;
     w->log_used = w->pending = w->api_count = 0;
-    w->begun = w->failed = w->ended = false;
+    w->begun = w->failed = w->ended = w->rechecks = false;
     memset(w->arch, 0, sizeof w->arch);
     if (about->arch)
         memcpy(w->arch, about->arch, strnlen(about->arch, sizeof w->arch - 1));
     tree_begin(&w->tree);
     scripts_begin(&w->scripts);
     w->scripts_cut = 0;
+    w->namer = (struct fwr_namer){.context = NULL};
+    functions_begin(&w->functions);
     put_about(w, about);
     return w;
+}
+
+void fwr_name_functions(struct fwr_writer *w, const struct fwr_namer *namer)
+{
+    w->namer = *namer;
 }
 
 void fwr_key(struct fwr_writer *w, const char *key, const char *value)
@@ -271,16 +284,43 @@ static bool image_of(struct fwr_writer *w, const struct fw_frame *frame, uint32_
     if (*number || !w->locate(w->locate_context, address, &image))
         return true;
     *number = tree_image(&w->tree, &image, &is_new);
-    if (is_new)
+    if (is_new) {
+        w->tree.images[*number].named = w->namer.knows && w->namer.knows(w->namer.context, &image);
         put_image(w, &image);
+    }
     return *number != 0;
+}
+
+/* Writes the name of the frame's function when it is known and new. */
+static void put_function(struct fwr_writer *w, const struct fw_frame *frame, uint32_t image)
+{
+    struct fwr_function f;
+    const uint64_t address = frame->address - (frame->kind == FW_FRAME_RETURN);
+    if (!w->tree.images[image].named || !w->namer.find(w->namer.context, address, &f))
+        return;
+    const size_t name = strnlen(f.name, FWR_FUNCTION_NAME + 1);
+    if (!functions_add(&w->functions, image, f.start, name))
+        return;
+    struct wire item = item_begin(w);
+    uint8_t *one = wire_open(&item, SYMBOLS_FUNCTION);
+    wire_uint(&item, FUNCTION_IMAGE, image);
+    wire_uint(&item, FUNCTION_OFFSET, f.start - w->tree.images[image].base);
+    wire_uint(&item, FUNCTION_SIZE, f.size);
+    wire_text(&item, FUNCTION_NAME, f.name, FWR_FUNCTION_NAME);
+    wire_close(&item, one);
+    item_end(w, FWR_SYMBOLS, &item);
 }
 
 static uint32_t node_of(struct fwr_writer *w, uint32_t parent, const struct fw_frame *frame)
 {
     uint32_t node = tree_find(&w->tree, parent, frame), image;
-    if (node == 0 && has_room(w, FWR_NODE_BYTES) && image_of(w, frame, &image))
+    if (node && w->rechecks && image_of(w, frame, &image) && image != w->tree.nodes[node].image)
+        node = 0; /* the new one takes its place in the table */
+    if (node == 0 && has_room(w, FWR_NODE_BYTES) && image_of(w, frame, &image)) {
         node = tree_add(&w->tree, parent, frame, image);
+        if (node && image)
+            put_function(w, frame, image);
+    }
     return node;
 }
 
@@ -305,13 +345,26 @@ static struct graft graft_at(const struct fwr_tree *t, const struct fw_frame *fr
     return g.left <= room ? g : (struct graft){.left = room};
 }
 
+void fwr_recheck_images(struct fwr_writer *w)
+{
+    w->rechecks = true;
+}
+
+bool fwr_is_filling(const struct fwr_writer *w)
+{
+    const struct fwr_tree *t = &w->tree;
+    return t->image_count >= FWR_IMAGES_MAX / 4 * 3 || t->node_count >= FWR_NODES_MAX / 4 * 3 ||
+           t->stack_count >= FWR_STACKS_MAX / 4 * 3 || w->api_count >= FWR_APIS_MAX / 4 * 3;
+}
+
 uint32_t fwr_stack(struct fwr_writer *w, const struct fw_stack *stack)
 {
     if (is_silent(w))
         return 0;
     struct fwr_tree *t = &w->tree;
     uint32_t count = stack->count <= FWR_STACK_FRAMES ? stack->count : FWR_STACK_FRAMES;
-    struct graft g = graft_at(t, stack->frames, count);
+    struct graft g =
+        w->rechecks ? (struct graft){.left = count} : graft_at(t, stack->frames, count);
     for (; g.left > 0; g.left--) {
         g.parent = node_of(w, g.parent, &stack->frames[g.left - 1]);
         g.depth = g.parent ? g.depth + 1 : 0; /* no room for its image: what called it is cut off */

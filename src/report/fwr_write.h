@@ -33,6 +33,20 @@ struct fwr_image {
  * call. Until the next flush all of [key, key + size) is taken to be in it, without asking. */
 typedef bool fwr_locate(void *context, uint64_t address, struct fwr_image *image);
 
+struct fwr_function { /* runtime addresses; valid until the next call */
+    uint64_t start, size;
+    const char *name;
+};
+/* Names of the functions of this process (fwr_name_functions). Neither allocates or takes a lock.
+ */
+struct fwr_namer {
+    void *context;
+    /* Whether it knows names of exactly this image. */
+    bool (*knows)(void *context, const struct fwr_image *image);
+    /* The function that covers `address`, which is in an image that it knows. */
+    bool (*find)(void *context, uint64_t address, struct fwr_function *function);
+};
+
 struct fwr_about {                 /* strings may be NULL */
     uint8_t id[FWR_ID_BYTES];      /* random */
     uint8_t session[FWR_ID_BYTES]; /* of the process that writes: the same in all its reports */
@@ -50,9 +64,14 @@ enum { /* table sizes; beyond them stacks are cut at their outer end and say so,
        FWR_IMAGES_MAX = 512,
        FWR_NODES_MAX = 16384,
        FWR_STACKS_MAX = 4096,
-       FWR_SCRIPT_FRAMES_MAX = 2048, /* different ones */
-       FWR_SCRIPT_DEPTH = 256,       /* frames of one script; outer ones are left out */
-       FWR_PENDING_MAX = 64 * 1024,  /* bytes between two flushes; more flushes by itself */
+       FWR_APIS_MAX = 4096,             /* a reader takes no more */
+       FWR_SCRIPT_FRAMES_MAX = 2048,    /* different ones */
+       FWR_SCRIPT_DEPTH = 256,          /* frames of one script; outer ones are left out */
+       FWR_FUNCTIONS_MAX = 1024,        /* names of functions */
+       FWR_FUNCTION_BYTES = 128 * 1024, /* theirs together */
+       FWR_FUNCTION_NAME =
+           1023, /* of one: a longer one is left out, since cut it would be another */
+       FWR_PENDING_MAX = 64 * 1024, /* bytes between two flushes; more flushes by itself */
 };
 
 struct fwr_writer;
@@ -62,6 +81,10 @@ size_t fwr_writer_size(void);
  * the first flush. */
 struct fwr_writer *fwr_create(void *memory, fwr_sink *sink, void *sink_context, fwr_locate *locate,
                               void *locate_context, const struct fwr_about *about);
+
+/* Functions of frames that are new from now on are named by `namer`, which is copied; each is
+ * written once. Those beyond the bounds are counted ("functions_unnamed"). */
+void fwr_name_functions(struct fwr_writer *w, const struct fwr_namer *namer);
 
 void fwr_key(struct fwr_writer *w, const char *key, const char *value);
 
@@ -120,6 +143,12 @@ struct fwr_script_frame { /* innermost first; strings may be NULL */
 void fwr_script(struct fwr_writer *w, uint64_t thread, uint64_t at_ns, const char *language,
                 const struct fwr_script_frame *frames, uint32_t count);
 
+/* Images may go and others come to their places while this report is written: what an address is in
+ * is asked anew behind each flush. Costs each stack's every frame a look. */
+void fwr_recheck_images(struct fwr_writer *writer);
+/* Some table of it is three quarters full: better another report. */
+bool fwr_is_filling(const struct fwr_writer *writer);
+
 /* Code outside of images: [address, address + size) is `name`. */
 void fwr_symbol(struct fwr_writer *w, uint64_t address, uint64_t size, const char *name,
                 const char *file, uint32_t line);
@@ -152,6 +181,7 @@ struct fwr_state {
     uint8_t kind; /* enum fwr_kind */
     uint8_t id[FWR_ID_BYTES], session[FWR_ID_BYTES];
     uint64_t started_ms;
+    uint32_t pid;         /* of its writer, 0: not said */
     uint8_t ending;       /* enum fwr_ending, of the last FWR_HANG_END */
     uint64_t duration_ns; /* of the hang as far as is known */
     uint64_t severe_ns;   /* of FWR_HANG: from which duration on it is severe */

@@ -7,6 +7,8 @@
  */
 #include "report/build.h"
 
+#include "arch/arch.h"
+
 #include <stdlib.h>
 
 enum {
@@ -75,6 +77,19 @@ static uint64_t strip(uint64_t address)
 {
     uint64_t mask = (UINT64_C(1) << USER_BITS) - 1;
     return address >> KERNEL_BIT & 1 ? address | ~mask : address & mask;
+}
+
+/* In Thumb code a return address, and in some reports every address, has its lowest bit set: the
+ * processor's mark, no part of the place. */
+static void clear_thumb(struct report *r, struct report_frame *frame)
+{
+    const char *arch = frame->image == REPORT_NONE ? NULL : r->images[frame->image].arch;
+    if (!arch_has_thumb(arch ? arch : r->info.arch))
+        return;
+    frame->address &= ~UINT64_C(1);
+    frame->offset &= ~UINT64_C(1);
+    for (uint32_t i = 0; i < frame->name_count; i++)
+        r->names[frame->first_name + i].offset &= ~UINT64_C(1);
 }
 
 static void place_frame(struct report_build *b, struct report_frame *frame,
@@ -178,8 +193,10 @@ void build_place(struct report_build *b)
         b->error = FW_ERR_MEMORY;
         return;
     }
-    for (size_t i = 0; i < b->report->frame_count; i++)
+    for (size_t i = 0; i < b->report->frame_count; i++) {
         place_frame(b, &b->report->frames[i], sorted, count);
+        clear_thumb(b->report, &b->report->frames[i]);
+    }
     free(sorted);
     if (b->provisional)
         drop_unused(b);

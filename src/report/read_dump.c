@@ -4,6 +4,8 @@
  */
 #include "report/build.h"
 
+#include <stdlib.h>
+
 static const char *text(struct report_build *b, uint32_t object, const char *key)
 {
     return build_string(b, &b->body, jdoc_get(&b->body, object, key));
@@ -88,6 +90,21 @@ static void read_stack(struct report_build *b, uint32_t thread, uint32_t node)
         b->report->frames[i].samples = samples;
 }
 
+/* How far apart the samples were, as they went and not as they were asked for. */
+static void read_sampling(struct report_build *b)
+{
+    const struct jdoc *doc = &b->body;
+    uint32_t sampling = jdoc_get(doc, 0, "sampling");
+    const char *took = jdoc_is(doc, jdoc_get(doc, sampling, "seconds"), JNUMBER)
+                           ? text(b, sampling, "seconds")
+                           : NULL;
+    double seconds = took ? strtod(took, NULL) : 0;
+    uint64_t rounds;
+    if (jdoc_u64(doc, jdoc_get(doc, sampling, "rounds"), &rounds) && rounds > 0 && seconds > 0 &&
+        seconds < 1e9)
+        b->report->period_ns = (uint64_t)(seconds * 1e9 / (double)rounds);
+}
+
 void read_dump(struct report_build *b)
 {
     const struct jdoc *doc = &b->body;
@@ -98,6 +115,7 @@ void read_dump(struct report_build *b)
     info->arch = text(b, process, "arch");
     info->process = text(b, process, "name");
     info->date = text(b, 0, "time");
+    read_sampling(b);
     uint32_t threads = jdoc_get(doc, 0, "threads");
     for (uint32_t t = jdoc_first(doc, threads); t != JNONE; t = jdoc_after(doc, threads, t)) {
         uint32_t stacks = jdoc_get(doc, t, "stacks");

@@ -325,12 +325,16 @@ void read_fwr(struct report_build *b)
     f->report = b->report;
     read_records(f);
     fwr_read_count_samples(f);
+    fwr_read_join_apis(f);
     if (!b->error)
         fill_info(f);
     if (!b->error)
         fwr_read_place_stacks(f);
     if (!b->error)
         fwr_read_name_symbols(f);
+    if (!b->error)
+        fwr_read_name_functions(f);
+    free(f->functions);
     free(f->nodes);
     free(f->stacks);
     free(f->threads);

@@ -55,6 +55,12 @@ struct read_thread {
     uint8_t unavailable;
 };
 
+struct read_function { /* of an image */
+    uint64_t offset, size;
+    const char *name;
+    uint32_t image; /* its index in report.images[] */
+};
+
 struct read_list { /* capacities of arrays of the report that grow */
     size_t keys, totals, samples, apis, calls, scripts, script_frames, symbols;
 };
@@ -80,6 +86,8 @@ struct fwr_reading {
     size_t thread_count, thread_capacity;
     struct report_script_frame *script_frames; /* different ones, from [1] on */
     size_t script_frame_count, script_frame_capacity;
+    struct read_function *functions;
+    size_t function_count, function_capacity;
 };
 
 /* Room for one more, at most `most`. Without room false: `what` is noted as left out, or memory
@@ -105,11 +113,14 @@ void fwr_read_apis(struct fwr_reading *f, struct reader payload);
 void fwr_read_calls(struct fwr_reading *f, struct reader payload);
 void fwr_read_scripts(struct fwr_reading *f, struct reader payload);
 void fwr_read_symbols(struct fwr_reading *f, struct reader payload);
+void fwr_read_function(struct fwr_reading *f, struct reader message); /* a row of the former */
 
 /* When all is read: samples are counted where nobody did, stacks become threads of the report, and
- * code outside of images gets names. */
+ * code gets the names that the report brings: outside of images, and of functions of images. */
 void fwr_read_count_samples(struct fwr_reading *f);
+void fwr_read_join_apis(struct fwr_reading *f);
 void fwr_read_place_stacks(struct fwr_reading *f);
 void fwr_read_name_symbols(struct fwr_reading *f);
+void fwr_read_name_functions(struct fwr_reading *f);
 
 #endif

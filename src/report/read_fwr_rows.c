@@ -1,5 +1,6 @@
 /* Rows of a Framewalk report: the hang and its samples, APIs and calls, scripts, symbols. */
 #include "base/array.h"
+#include "base/crc32c.h"
 #include "report/read_fwr.h"
 
 static uint32_t number32(uint64_t value)
@@ -167,6 +168,41 @@ static void read_call(struct fwr_reading *f, struct reader message)
         r->calls[r->call_count++] = call;
 }
 
+enum { API_CELLS = 2 * READ_APIS };
+
+/* The cell of a name among those that are kept: its number + 1 is there, or 0. */
+static uint16_t *cell_of(const struct report *r, uint16_t cells[API_CELLS], const char *name)
+{
+    uint32_t at = crc32c(name, strlen(name)) % API_CELLS;
+    while (cells[at] && strcmp(r->apis[cells[at] - 1].name, name) != 0)
+        at = (at + 1) % API_CELLS;
+    return &cells[at];
+}
+
+/* A report that is written in parts has a row of an API in each that has calls of it: they become
+ * one. What a later one found of the API is newer. */
+void fwr_read_join_apis(struct fwr_reading *f)
+{
+    struct report *r = f->report;
+    uint16_t cells[API_CELLS] = {0}, number[READ_APIS];
+    uint16_t kept = 0;
+    for (uint32_t i = 0; i < r->api_count; i++) {
+        struct report_api api = r->apis[i];
+        uint16_t *cell = cell_of(r, cells, api.name);
+        if (*cell) {
+            const uint64_t before = r->apis[*cell - 1].calls;
+            api.calls = api.calls <= UINT64_MAX - before ? before + api.calls : UINT64_MAX;
+        } else {
+            *cell = ++kept;
+        }
+        number[i] = (uint16_t)(*cell - 1);
+        r->apis[number[i]] = api;
+    }
+    r->api_count = kept;
+    for (size_t i = 0; i < r->call_count; i++)
+        r->calls[i].api = number[r->calls[i].api];
+}
+
 /* ---- scripts ---- */
 
 static void read_script_frame(struct fwr_reading *f, struct reader message)
@@ -319,5 +355,5 @@ void fwr_read_scripts(struct fwr_reading *f, struct reader payload)
 
 void fwr_read_symbols(struct fwr_reading *f, struct reader payload)
 {
-    fwr_read_rows(f, payload, read_symbol, NULL);
+    fwr_read_rows(f, payload, read_symbol, fwr_read_function);
 }

@@ -89,8 +89,9 @@ struct report_frame {
     uint8_t space;   /* enum report_space */
     uint8_t flags;   /* FW_FRAME_SIGNAL, FW_FRAME_ASYNC */
     bool has_address, has_offset;
-    uint64_t address; /* in the process; pointer authentication bits are removed */
-    uint64_t offset;  /* in the image */
+    uint64_t address; /* in the process; pointer authentication bits are removed, and the lowest bit
+                         on 32-bit ARM, which says Thumb */
+    uint64_t offset;  /* in the image; likewise */
     uint64_t samples; /* tree: how often it was seen, frames within it included; else 1 */
     uint32_t first_name, name_count; /* what the report already knows: names[], innermost first */
     struct report_span span;         /* all that stands for this frame; in a tree without its
@@ -209,6 +210,8 @@ struct report {
     size_t frame_count;
     struct report_name *names;
     size_t name_count;
+
+    uint64_t period_ns; /* between two samples of a thread; 0: unknown, or nothing was sampled */
 
     /* Framewalk's reports; else empty. */
     uint8_t about;           /* enum fwr_kind: what it is of */

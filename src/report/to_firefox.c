@@ -26,13 +26,32 @@ static void separate(struct report_bytes *out, size_t i)
 
 /* ---- threads ---- */
 
-/* A hang begins with an empty sample without weight: the viewer's range begins with the first. */
+/* Samples without times follow each other in their order, a period apart: as long as there was
+ * sampling, so long is the viewer's range. */
+static uint64_t period_ns(const struct report *r)
+{
+    return r->period_ns ? r->period_ns : 1000000;
+}
+
+/* How long so many samples take; a time that the viewer can show, whatever the report claims. */
+static uint64_t span_of(const struct report *r, uint64_t samples)
+{
+    enum { YEAR_S = 31536000 };
+    const uint64_t most = (uint64_t)YEAR_S * 1000000000, period = period_ns(r);
+    return samples > most / period ? most : samples * period;
+}
+
+/* A hang begins with an empty sample without weight: the viewer's range begins with the first. It
+ * ends a period behind the last, so that the last of equal ones that were counted together is
+ * there, too. */
 static void out_samples(struct firefox *w, const struct profile_series *series,
                         const struct profile_sample *samples, size_t count)
 {
     struct report_bytes *out = w->out;
+    const struct report *r = w->p->report;
     bool timed = profile_in_time(series), begins = series->kind == PROFILE_HANG;
-    uint64_t at = 0;
+    bool ends = !timed && count && samples[count - 1].value > 1;
+    uint64_t at = 0, before = 0;
     out_text(out, ",\n\"samples\":{");
     firefox_column(out, "stack");
     out_text(out, begins ? "null" : "");
@@ -40,14 +59,21 @@ static void out_samples(struct firefox *w, const struct profile_series *series,
         separate(out, i + begins);
         out_format(out, "%" PRIu32, w->last_stack[samples[i].node]);
     }
+    if (ends)
+        out_format(out, ",%" PRIu32, w->last_stack[samples[count - 1].node]);
     out_text(out, "]");
-    firefox_column(out, "time"); /* never backwards; what has no times is a millisecond apart */
+    firefox_column(out, "time"); /* never backwards */
     out_text(out, begins ? "0" : "");
     for (size_t i = 0; i < count; i++) {
-        uint64_t own = timed ? samples[i].at_ns : (uint64_t)i * 1000000;
+        uint64_t own = timed ? samples[i].at_ns : span_of(r, before);
         at = own > at ? own : at;
         separate(out, i + begins);
         out_exact_ms(out, at);
+        before = profile_add(before, samples[i].value);
+    }
+    if (ends) {
+        out_text(out, ",");
+        out_exact_ms(out, span_of(r, before - 1));
     }
     out_text(out, "]");
     firefox_column(out, "weight");
@@ -59,8 +85,9 @@ static void out_samples(struct firefox *w, const struct profile_series *series,
         else
             out_format(out, "%" PRIu64, samples[i].value);
     }
+    out_text(out, ends ? ",0" : "");
     out_format(out, "],\n\"weightType\":\"%s\",\"length\":%zu}", timed ? "tracing-ms" : "samples",
-               count + begins);
+               count + begins + ends);
 }
 
 static void out_markers(struct firefox *w, const struct profile_series *series)
@@ -174,7 +201,7 @@ static void out_interval(struct report_bytes *out, const struct profile *p)
             out_exact_ms(out, p->series[i].samples[p->series[i].sample_count - 1].value);
             return;
         }
-    out_text(out, "1");
+    out_exact_ms(out, period_ns(p->report));
 }
 
 static void out_meta(struct firefox *w)

@@ -28,11 +28,15 @@ struct fw_source {
     pthread_mutex_t lock;
     char *path, *debug_path; /* owned; debug_path NULL: the same file */
     char arch[16];
+    bool thumb; /* of 32-bit ARM: the lowest bit of an address is no part of it */
     uint8_t id[64];
     size_t id_size;
     uint64_t base;
     enum fw_source_kind kind;
-    char *searched; /* owned, never NULL */
+    char *searched;                /* owned, never NULL */
+    struct arena texts;            /* of `missing`, now and earlier */
+    uint64_t missing_count;        /* files that were missing when `missing` was said */
+    _Atomic(const char *) missing; /* NULL: nothing so far */
 
     struct object *object;           /* NULL for a map */
     struct object *debug;            /* its separate debug file, of `files`; or NULL */

@@ -77,9 +77,10 @@ fw_error place_of(const struct fw_source *source, const struct fw_address *addre
 {
     uint32_t space = address->space & ~(uint32_t)FW_ADDRESS_RETURN;
     bool returns = (address->space & FW_ADDRESS_RETURN) != 0;
-    uint64_t value = address->value - returns; /* a byte of the call */
+    uint64_t given = address->value & ~(uint64_t)source->thumb;
+    uint64_t value = given - returns; /* a byte of the call */
     *place = (struct place){.vaddr = value, .returns = returns};
-    if (returns && address->value == 0)
+    if (returns && given == 0)
         place->reason = FW_REASON_OUTSIDE;
     if (space == FW_ADDRESS_IMAGE) {
         place->vaddr += source->base; /* a base may lie below 0: it wraps, and so does this */

@@ -7,6 +7,7 @@
  */
 #include "symbolicate/internal.h"
 
+#include "arch/arch.h"
 #include "object/debug_sections.h"
 #include "object/object.h"
 #include "symbolicate/debug_file.h"
@@ -16,6 +17,7 @@
 #include "symmap/import.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +76,13 @@ static fw_error open_map(struct fw_source *s, enum debug_file_form form, struct 
     const struct symmap_identity *identity = symmap_identity(map);
     take_identity(s, identity->id, identity->id_size);
     memcpy(s->arch, identity->arch, sizeof s->arch);
+    s->thumb = arch_has_thumb(s->arch);
     s->base = identity->base;
     s->kind = FW_SOURCE_MAP;
+    atomic_store(&s->missing, identity->incomplete
+                                  ? "the symbol map was made while files that its debug "
+                                    "information names were missing"
+                                  : NULL);
     atomic_store(&s->map, map);
     return FW_OK;
 }
@@ -138,6 +145,7 @@ static fw_error open_object(struct fw_source *s, const struct object_choice *cho
     struct span id = object_build_id(s->object);
     take_identity(s, id.data, id.size);
     snprintf(s->arch, sizeof s->arch, "%s", object_arch_name(s->object));
+    s->thumb = arch_has_thumb(s->arch);
     s->base = object_base(s->object);
     if (!s->symbolicator->options.no_separate)
         error = find_files(s, why);
@@ -195,6 +203,7 @@ static void forget(struct fw_source *s)
     s->debug_path = NULL;
     s->id_size = 0;
     s->arch[0] = 0;
+    atomic_store(&s->missing, NULL);
 }
 
 /* `before` is what speaks against the path that was given; "" when none was. */
@@ -302,6 +311,7 @@ void fw_source_close(struct fw_source *source)
     free(source->path);
     free(source->debug_path);
     free(source->searched);
+    arena_free(&source->texts);
     free(source);
 }
 
@@ -310,6 +320,7 @@ fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *i
     size_t size = info->size;
     if (size <= sizeof size || size > SIZED_MAX)
         return FW_ERR_ARGUMENT;
+    const char *missing = atomic_load(&source->missing);
     const struct fw_source_info all = {
         .size = size,
         .kind = source->kind,
@@ -320,6 +331,7 @@ fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *i
         .id_size = source->id_size,
         .base = source->base,
         .searched = source->searched,
+        .missing = missing ? missing : "",
     };
     memset(info, 0, size);
     memcpy(info, &all, size < sizeof all ? size : sizeof all);
@@ -328,9 +340,40 @@ fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *i
 
 /* Under the lock from here on. */
 
+/* What one conversion lacked, in words. The largest count stands: texts handed out stay. */
+static bool tell_missing(struct fw_source *s, const struct convert_report *report)
+{
+    uint64_t split = report->dwarf.count[DWARF_PROBLEM_SPLIT];
+    uint64_t supplementary = report->dwarf.count[DWARF_PROBLEM_SUPPLEMENTARY];
+    uint64_t count = split + supplementary + report->parts_missing;
+    char text[sizeof((struct fw_failure *)0)->message + 128];
+    if (count <= s->missing_count)
+        return true;
+    if (split || supplementary)
+        snprintf(
+            text, sizeof text, "%s",
+            report->dwarf.first[split ? DWARF_PROBLEM_SPLIT : DWARF_PROBLEM_SUPPLEMENTARY].message);
+    else
+        snprintf(text, sizeof text,
+                 "%s: %zu of the %zu object files it was linked of were not found", s->path,
+                 report->parts_missing, report->parts);
+    size_t used = strlen(text);
+    if (count > 1 && (split || supplementary))
+        snprintf(text + used, sizeof text - used, ", and %" PRIu64 " more files", count - 1);
+    char *kept = arena_take(&s->texts, strlen(text) + 1);
+    if (!kept)
+        return false;
+    strcpy(kept, text);
+    s->missing_count = count;
+    atomic_store(&s->missing, kept);
+    return true;
+}
+
 static fw_error convert(struct fw_source *s, const uint64_t *only, size_t count, uint8_t **bytes,
                         size_t *size, struct convert_report *report, struct fw_failure *why)
 {
+    struct convert_report own;
+    report = report ? report : &own;
     const struct fw_symbolicator_options *o = &s->symbolicator->options;
     struct convert_options options = {.threads = o->threads,
                                       .columns = o->columns,
@@ -342,8 +385,14 @@ static fw_error convert(struct fw_source *s, const uint64_t *only, size_t count,
                                       .part_context = s->files,
                                       .progress = o->progress,
                                       .context = o->progress_context};
-    return symmap_convert(s->object, s->debug, s->files ? &s->files->companions : NULL, &options,
-                          bytes, size, report, why);
+    fw_error error = symmap_convert(s->object, s->debug, s->files ? &s->files->companions : NULL,
+                                    &options, bytes, size, report, why);
+    if (error == FW_OK && !tell_missing(s, report)) {
+        free(*bytes);
+        *bytes = NULL;
+        error = no_memory(s, why);
+    }
+    return error;
 }
 
 /* The standing map, when there is one or the cache has it. */
@@ -360,16 +409,6 @@ static struct symmap *standing_map(struct fw_source *s)
     return map;
 }
 
-/* Whether the debug information had all that it refers to: else a later run may find more. */
-static bool is_complete(struct fw_source *s, const struct convert_report *report)
-{
-    const char *link;
-    struct span id;
-    bool wants = object_debugaltlink(s->debug ? s->debug : s->object, &link, &id);
-    return report->dwarf.count[DWARF_PROBLEM_SPLIT] == 0 && report->parts_missing == 0 &&
-           (!wants || (s->files && s->files->companions.supplementary));
-}
-
 static fw_error convert_whole(struct fw_source *s, struct symmap **map, struct fw_failure *why)
 {
     size_t size;
@@ -384,7 +423,7 @@ static fw_error convert_whole(struct fw_source *s, struct symmap **map, struct f
         return error;
     }
     s->map_bytes = bytes;
-    char *path = is_complete(s, &report) ? cache_path(s) : NULL;
+    char *path = convert_is_complete(&report) ? cache_path(s) : NULL; /* later, more may be there */
     if (path)
         cache_keep(s->symbolicator, path, s->map_bytes, size);
     free(path);

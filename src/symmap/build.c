@@ -188,7 +188,8 @@ static void write_identity(const struct assembly *a)
     p[IDENTITY_ID_SIZE] = (uint8_t)id_size;
     p[IDENTITY_ID_KIND] = identity->id_kind;
     p[IDENTITY_UNIT_SHIFT] = (uint8_t)names->unit_shift;
-    p[IDENTITY_FLAGS] = a->input->source->columns ? IDENTITY_HAS_COLUMNS : 0;
+    p[IDENTITY_FLAGS] = (uint8_t)((a->input->source->columns ? IDENTITY_HAS_COLUMNS : 0) |
+                                  (identity->incomplete ? IDENTITY_INCOMPLETE : 0));
     p[IDENTITY_INDEX_SHIFT] = (uint8_t)a->index_shift;
     memcpy(p + IDENTITY_ARCH, identity->arch, strnlen(identity->arch, 15));
     put_u32(p + IDENTITY_OBJECT, names->object);

@@ -5,7 +5,10 @@
  */
 #include "symmap/convert_internal.h"
 
+#include "base/failure.h"
 #include "dwarf/load.h"
+#include "object/debug_sections.h"
+#include "symmap/few.h"
 #include "symmap/symbol_list.h"
 #include "symmap/text_hash.h"
 
@@ -31,8 +34,9 @@ struct job {
     _Atomic uint64_t bytes_done;
     _Atomic int error; /* the first fw_error of any worker */
     struct convert_producer producer;
-    /* The calling thread reads the symbol tables before it joins in: units are read without the
-     * object, which is for one thread at a time. */
+    /* The calling thread reads all symbol tables before it joins in: units are read without the
+     * object, which is for one thread at a time. Symbols of a few addresses are read afterwards,
+     * when it is known which functions are around them. */
     struct object *object, *debug;
     struct symbol_list *symbols;
 };
@@ -102,7 +106,7 @@ static void *work(void *context)
     struct job *job = w->job;
     const struct convert_options *options = job->options;
     struct arena scratch = {0};
-    if (w->reports)
+    if (w->reports && !options->only)
         fail(job, symbol_list_build(job->object, job->debug, job->symbols));
     for (;;) {
         size_t i = atomic_fetch_add(&job->next, 1);
@@ -159,24 +163,6 @@ static fw_error read_units(struct job *job, unsigned threads, struct dwarf_probl
     return (fw_error)atomic_load(&job->error);
 }
 
-static bool covers_any(const struct object_range *ranges, size_t count, const uint64_t *addresses,
-                       size_t address_count)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t low = 0, high = address_count; /* the first address not below the range's start */
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (addresses[middle] < ranges[i].lo)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low < address_count && addresses[low] < ranges[i].hi)
-            return true;
-    }
-    return false;
-}
-
 /* The units that may cover one of the addresses: those that say so, and those that say nothing. */
 static fw_error choose_units(struct job *job, size_t **chosen)
 {
@@ -193,7 +179,7 @@ static fw_error choose_units(struct job *job, size_t **chosen)
         error = dwarf_unit_ranges(job->dwarf, i, &job->read, &scratch, &ranges, &range_count);
         if (error == FW_OK &&
             (range_count == 0 ||
-             covers_any(ranges, range_count, job->options->only, job->options->only_count)))
+             few_cover(ranges, range_count, job->options->only, job->options->only_count)))
             list[count++] = i;
     }
     arena_free(&scratch);
@@ -241,16 +227,24 @@ static fw_error read_dwarf(struct object *object, struct object *debug, const st
     return error;
 }
 
-/* Symbols that cover none of the addresses asked for would only be carried along. */
-static void keep_symbols(struct symbol_list *symbols, const struct convert_options *options)
+/* What dwz moved into another file is referred to from everywhere: it is missing once. */
+static void note_supplementary(struct object *source, const struct dwarf_companions *companions,
+                               struct dwarf_problems *problems)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < symbols->count; i++) {
-        struct object_range range = {symbols->items[i].lo, symbols->items[i].hi};
-        if (covers_any(&range, 1, options->only, options->only_count))
-            symbols->items[kept++] = symbols->items[i];
-    }
-    symbols->count = kept;
+    const char *link;
+    struct span id;
+    if ((companions && companions->supplementary) || !object_debugaltlink(source, &link, &id))
+        return;
+    struct fw_failure missing;
+    failure_say(&missing, FW_ERR_NOT_FOUND, 0, "%s: its supplementary file %s was not found",
+                object_label(source), link);
+    convert_add_problem(problems, DWARF_PROBLEM_SUPPLEMENTARY, 1, &missing);
+}
+
+bool convert_is_complete(const struct convert_report *report)
+{
+    return report->dwarf.count[DWARF_PROBLEM_SPLIT] == 0 &&
+           report->dwarf.count[DWARF_PROBLEM_SUPPLEMENTARY] == 0 && report->parts_missing == 0;
 }
 
 static void fill_identity(struct symmap_identity *identity, struct object *object,
@@ -367,16 +361,19 @@ fw_error symmap_convert(struct object *object, struct object *debug,
         return error;
     if (dwarf) {
         report->dwarf_bytes = dwarf_size(dwarf);
+        note_supplementary(source, companions, &report->dwarf);
         error = read_dwarf(object, debug, dwarf, options, &input.job, &symbols, report);
         input.units = input.job.units;
         report->units = input.unit_count = input.job.count;
     } else {
         error = read_parts(object, options, &input, report);
-        if (error == FW_OK)
+        if (error == FW_OK && !options->only)
             error = symbol_list_build(object, debug, &symbols);
     }
     if (error == FW_OK && options->only)
-        keep_symbols(&symbols, options);
+        error = few_symbols(object, debug, input.units, input.unit_count, options, &symbols);
+    if (error == FW_OK && options->only)
+        error = symbol_list_finish(object, debug, &symbols);
     if (error == FW_OK) {
         count_rows(input.units, input.unit_count, report);
         if (options->progress)
@@ -388,6 +385,7 @@ fw_error symmap_convert(struct object *object, struct object *debug,
                                     .columns = options->columns,
                                     .partial = options->only != NULL};
         fill_identity(&map.identity, object, input.producer);
+        map.identity.incomplete = !convert_is_complete(report);
         report->symbols = symbols.count;
         error = symmap_build(&map, convert_threads(options->threads, 0), bytes, size, &report->map,
                              why);

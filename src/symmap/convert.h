@@ -33,6 +33,10 @@ struct convert_report { /* what is worth telling */
     struct symmap_problems map;
 };
 
+/* Whether all files were there that the debug information refers to: .dwo, .dwp, dwz's, and object
+ * files of a debug map. Of a conversion for a few addresses: as far as these need them. */
+bool convert_is_complete(const struct convert_report *report);
+
 /*
  * `object` is the image; `debug` its separate debug file or dSYM, or NULL when `object` holds its
  * own; `companions` may be NULL. *bytes is malloc'ed.

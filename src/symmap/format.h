@@ -78,7 +78,10 @@ enum {
     IDENTITY_CONVERTER = 104,  /* u32 */
     IDENTITY_SIZE = 112
 };
-enum { IDENTITY_HAS_COLUMNS = 1 };
+enum {
+    IDENTITY_HAS_COLUMNS = 1,
+    IDENTITY_INCOMPLETE = 2 /* files that the debug information names were missing */
+};
 
 struct format_subject {
     uint32_t name, file, line;

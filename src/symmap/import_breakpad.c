@@ -7,6 +7,7 @@
  * reaches to the next function or symbol, at most to the end of the unwind information it lies in.
  */
 #include "base/array.h"
+#include "symmap/breakpad_numbers.h"
 #include "symmap/import_unit.h"
 
 #include <stdlib.h>
@@ -47,10 +48,7 @@ struct public_symbol {
 struct breakpad {
     struct import *import;
     struct span bytes;
-    const char **origins; /* by number */
-    size_t origin_count;
-    uint32_t *files; /* by number: ours */
-    size_t file_count;
+    struct numbers origins, files;
     struct bounds_list cfi, functions;
     struct public_symbol *publics;
     size_t public_count, public_capacity;
@@ -234,30 +232,18 @@ static void read_code_id(struct breakpad *b, struct line *line)
 
 /* ---- tables ---- */
 
-/* Files and origins are numbered from 0 on, so a number is never larger than the file. */
-static fw_error table_room(struct breakpad *b, const struct line *line, uint32_t number,
-                           void *items, size_t *count, size_t item_size)
+/* Our number of one of their files; 0: unknown. */
+static uint32_t file_of(const struct breakpad *b, uint32_t number)
 {
-    if (line->bad || number > b->bytes.size)
-        return corrupt(b, line, "a bad number");
-    size_t capacity = *count;
-    if (number < *count)
-        return FW_OK;
-    if (!array_reserve(items, &capacity, (size_t)number + 1, item_size))
-        return import_no_memory(b->import);
-    uint8_t *bytes;
-    memcpy(&bytes, items, sizeof bytes);
-    memset(bytes + *count * item_size, 0, (capacity - *count) * item_size);
-    *count = capacity;
-    return FW_OK;
+    const struct numbered *found = numbers_find(&b->files, number);
+    return found ? found->file : 0;
 }
 
 static fw_error read_file(struct breakpad *b, struct line *line)
 {
     uint32_t number = decimal(line);
-    fw_error error = table_room(b, line, number, &b->files, &b->file_count, sizeof *b->files);
-    if (error != FW_OK)
-        return error;
+    if (line->bad)
+        return corrupt(b, line, "a bad number");
     skip_blanks(line);
     const char *slash = line->end;
     while (slash > line->at && slash[-1] != '/')
@@ -268,18 +254,24 @@ static fw_error read_file(struct breakpad *b, struct line *line)
     if (!directory || !name || b->import->file_count >= UINT32_MAX ||
         !import_file(b->import, directory, name))
         return import_no_memory(b->import);
-    b->files[number] = (uint32_t)b->import->file_count - 1;
+    struct numbered *item = numbers_add(&b->files, line->place, number);
+    if (!item)
+        return import_no_memory(b->import);
+    item->file = (uint32_t)b->import->file_count - 1;
     return FW_OK;
 }
 
 static fw_error read_origin(struct breakpad *b, struct line *line)
 {
     uint32_t number = decimal(line);
-    fw_error error = table_room(b, line, number, &b->origins, &b->origin_count, sizeof *b->origins);
-    if (error != FW_OK)
-        return error;
-    b->origins[number] = rest(b, line);
-    return b->origins[number] ? FW_OK : import_no_memory(b->import);
+    if (line->bad)
+        return corrupt(b, line, "a bad number");
+    const char *name = rest(b, line);
+    struct numbered *item = name ? numbers_add(&b->origins, line->place, number) : NULL;
+    if (!item)
+        return import_no_memory(b->import);
+    item->name = name;
+    return FW_OK;
 }
 
 static fw_error add_bounds(struct breakpad *b, struct bounds_list *list, struct line *line)
@@ -326,6 +318,8 @@ static fw_error read_tables(struct breakpad *b)
         else if (take_word(&line, "INFO CODE_ID "))
             read_code_id(b, &line);
     }
+    numbers_sort(&b->files);
+    numbers_sort(&b->origins);
     return error;
 }
 
@@ -368,8 +362,9 @@ static bool parent_at(const struct placed *all, size_t count, uint64_t address, 
 static fw_error place_record(struct breakpad *b, const struct record *record)
 {
     unsigned now = record->level & 1;
-    uint32_t file = record->call_file < b->file_count ? b->files[record->call_file] : 0;
-    const char *name = record->origin < b->origin_count ? b->origins[record->origin] : NULL;
+    uint32_t file = file_of(b, record->call_file);
+    const struct numbered *origin = numbers_find(&b->origins, record->origin);
+    const char *name = origin ? origin->name : NULL;
     uint32_t parent = DWARF_NONE, last = DWARF_NONE, call = 0;
     bool begun = false;
     for (size_t i = 0; i < record->range_count; i++) {
@@ -480,9 +475,8 @@ static fw_error read_line(struct breakpad *b, struct line *line)
     if (lo != b->line_end && !import_lines_end(b->import, b->line_end))
         return import_no_memory(b->import);
     b->line_end = lo + size;
-    return import_line(b->import, lo, file < b->file_count ? b->files[file] : 0, number)
-               ? FW_OK
-               : import_no_memory(b->import);
+    return import_line(b->import, lo, file_of(b, file), number) ? FW_OK
+                                                                : import_no_memory(b->import);
 }
 
 static bool is_line(const struct line *line)
@@ -596,8 +590,8 @@ fw_error import_breakpad(struct import *import, struct span bytes)
         error = read_functions(&b);
     if (error == FW_OK)
         error = place_publics(&b);
-    free(b.origins);
-    free(b.files);
+    numbers_free(&b.origins);
+    numbers_free(&b.files);
     free(b.cfi.items);
     free(b.functions.items);
     free(b.publics);

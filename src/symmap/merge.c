@@ -261,6 +261,15 @@ static bool is_lines_only(const struct work *w, const struct merge_function *f)
            function_at(w, f->unit, f->index)->flags & CODE_FUNCTION_LINES_ONLY;
 }
 
+/* A part of a function that is several symbols, as of clang's basic block sections, is called as
+ * the function: none of the symbols is of all of it. */
+static bool names_all(const struct work *w, const struct merge_function *f, uint32_t symbol)
+{
+    if (f->unit == MERGE_NONE || !(function_at(w, f->unit, f->index)->flags & CODE_FUNCTION_PART))
+        return true;
+    return w->source->symbols[symbol].hi - w->source->identity.base >= f->hi;
+}
+
 /* Symbols at the start of each function: one is its name, the others are aliases. */
 static bool name_by_symbols(struct work *w)
 {
@@ -281,7 +290,7 @@ static bool name_by_symbols(struct work *w)
         if (key_lo(w->symbols[i].key) != f->lo || is_lines_only(w, f))
             continue;
         size_t end = symbols_at(w, i, &name);
-        if (name != MERGE_NONE)
+        if (name != MERGE_NONE && names_all(w, f, name))
             f->symbol = name;
         for (size_t s = i; ok && s < end; s++)
             ok = add_alias(w, number, symbol_of(w, &w->symbols[s])->name);

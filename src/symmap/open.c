@@ -144,6 +144,7 @@ static bool read_identity(struct symmap *map)
     map->unit_shift = p[IDENTITY_UNIT_SHIFT];
     map->index_shift = p[IDENTITY_INDEX_SHIFT];
     map->columns = p[IDENTITY_FLAGS] & IDENTITY_HAS_COLUMNS;
+    map->identity.incomplete = p[IDENTITY_FLAGS] & IDENTITY_INCOMPLETE;
     if (identity->id_size > sizeof identity->id || map->unit_shift > 7 || map->index_shift > 31 ||
         p[IDENTITY_ARCH + 15])
         return false;

@@ -13,6 +13,9 @@ struct symbol_file { /* the source file of a local symbol that speaks for its ad
 struct collector {
     struct symbol_list *list;
     size_t capacity;
+    struct symbol_list aliases; /* on their way into the list */
+    size_t alias_capacity;
+    bool part; /* the list does not hold all symbols any more */
     struct symbol_file *files;
     size_t file_count, file_capacity;
     uint64_t *starts; /* function starts that are known without a symbol */
@@ -41,21 +44,45 @@ static int by_file_vaddr(const void *a, const void *b)
 
 static void add_names(struct collector *c)
 {
-    size_t count = symbols_count(c->list->symbols), next = 0;
-    if (c->file_count)
-        qsort(c->files, c->file_count, sizeof *c->files, by_file_vaddr);
+    size_t count = symbols_count(c->list->symbols);
     for (size_t i = 0; i < count && !c->failed; i++) {
         struct symbol_match match;
         symbols_at(c->list->symbols, i, &match);
-        while (next < c->file_count && c->files[next].vaddr < match.vaddr)
-            next++;
-        bool filed = next < c->file_count && c->files[next].vaddr == match.vaddr;
         add(c, (struct symmap_symbol){.lo = match.vaddr,
                                       .hi = match.vaddr + match.size,
                                       .name = match.name,
-                                      .flags = match.plt ? SYMMAP_FRAME_PLT : 0,
-                                      .file = filed ? c->files[next].file : NULL});
+                                      .flags = match.plt ? SYMMAP_FRAME_PLT : 0});
     }
+    c->list->named = c->list->count;
+}
+
+/* Names and files are both ascending. */
+static void name_files(struct collector *c)
+{
+    size_t next = 0;
+    if (c->file_count)
+        qsort(c->files, c->file_count, sizeof *c->files, by_file_vaddr);
+    for (size_t i = 0; i < c->list->named; i++) {
+        struct symmap_symbol *name = &c->list->items[i];
+        while (next < c->file_count && c->files[next].vaddr < name->lo)
+            next++;
+        if (next < c->file_count && c->files[next].vaddr == name->lo)
+            name->file = c->files[next].file;
+    }
+}
+
+/* Whether a name of the list begins there. */
+static bool begins_at(const struct symbol_list *list, uint64_t vaddr)
+{
+    size_t low = 0, high = list->named;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list->items[middle].lo < vaddr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < list->named && list->items[low].lo == vaddr;
 }
 
 static void add_file(struct collector *c, const struct object_symbol *symbol)
@@ -72,7 +99,8 @@ static bool add_alias(void *context, const struct object_symbol *symbol)
     struct collector *c = context;
     struct symbol_match match;
     bool function = symbol->type == STT_FUNC || symbol->type == STT_GNU_IFUNC;
-    if (!function || !symbol->name[0] || !symbols_lookup(c->list->symbols, symbol->vaddr, &match))
+    if (!function || !symbol->name[0] || (c->part && !begins_at(c->list, symbol->vaddr)) ||
+        !symbols_lookup(c->list->symbols, symbol->vaddr, &match))
         return true;
     if (match.vaddr != symbol->vaddr || match.plt)
         return true;
@@ -81,18 +109,24 @@ static bool add_alias(void *context, const struct object_symbol *symbol)
             add_file(c, symbol);
         return !c->failed;
     }
-    if (strchr(symbol->name, '@'))
+    if (symbol_unversioned(symbol->name))
         return true;
-    add(c, (struct symmap_symbol){
-               .lo = match.vaddr, .hi = match.vaddr + match.size, .name = symbol->name});
-    return !c->failed;
+    struct symbol_list *aliases = &c->aliases;
+    if (!array_room(&aliases->items, &c->alias_capacity, aliases->count, sizeof *aliases->items)) {
+        c->failed = true;
+        return false;
+    }
+    aliases->items[aliases->count++] = (struct symmap_symbol){
+        .lo = match.vaddr, .hi = match.vaddr + match.size, .name = symbol->name};
+    return true;
 }
 
 static bool add_start(void *context, uint64_t vaddr)
 {
     struct collector *c = context;
     struct symbol_match match;
-    if (symbols_lookup(c->list->symbols, vaddr, &match))
+    if ((c->list->excerpt && !excerpt_holds(c->list->excerpt, vaddr, vaddr + 1)) ||
+        symbols_lookup(c->list->symbols, vaddr, &match))
         return true;
     if (!array_room(&c->starts, &c->start_capacity, c->start_count, sizeof *c->starts)) {
         c->failed = true;
@@ -128,15 +162,15 @@ static uint64_t end_of(const struct collector *c, size_t i, const struct object_
     return end;
 }
 
-/* The named symbols, ascending, stand from `first` to the end of the list. */
-static void add_nameless(struct collector *c, struct object *object, size_t first)
+/* The list holds the named symbols, ascending. */
+static void add_nameless(struct collector *c, struct object *object)
 {
     const struct object_range *code = NULL;
     size_t code_count = 0;
     if (c->start_count == 0 || object_code_ranges(object, &code, &code_count) != FW_OK)
         return;
     qsort(c->starts, c->start_count, sizeof *c->starts, by_value);
-    size_t next_symbol = first, end_of_names = c->list->count;
+    size_t next_symbol = 0, end_of_names = c->list->count;
     for (size_t i = 0; i < c->start_count && !c->failed; i++) {
         if (i > 0 && c->starts[i] == c->starts[i - 1])
             continue;
@@ -146,34 +180,80 @@ static void add_nameless(struct collector *c, struct object *object, size_t firs
     }
 }
 
-fw_error symbol_list_build(struct object *object, struct object *debug, struct symbol_list *list)
+/* Aliases stand before the names: the last of an address is its name (symmap.h). */
+static void put_aliases_first(struct collector *c)
 {
-    *list = (struct symbol_list){.symbols = symbols_build(object, debug)};
+    struct symbol_list *list = c->list;
+    size_t count = c->aliases.count, size = sizeof *list->items;
+    if (count == 0)
+        return;
+    struct symmap_symbol *all = calloc(count + list->count, size);
+    if (!all) {
+        c->failed = true;
+        return;
+    }
+    memcpy(all, c->aliases.items, count * size);
+    if (list->count)
+        memcpy(all + count, list->items, list->count * size);
+    free(list->items);
+    list->items = all;
+    list->count += count;
+}
+
+static fw_error list_names(struct object *object, struct object *debug, struct symbol_list *list)
+{
+    list->symbols = symbols_build_excerpt(object, debug, list->excerpt);
     if (!list->symbols)
         return FW_ERR_MEMORY;
     struct collector c = {.list = list};
+    add_names(&c);
+    object_function_starts(object, add_start, &c);
+    add_nameless(&c, object);
+    free(c.starts);
+    return c.failed ? FW_ERR_MEMORY : FW_OK;
+}
+
+fw_error symbol_list_near(struct object *object, struct object *debug,
+                          const struct object_range *windows, size_t count,
+                          struct symbol_list *list)
+{
+    *list = (struct symbol_list){.excerpt = excerpt_make(object, debug, windows, count)};
+    return list->excerpt ? list_names(object, debug, list) : FW_ERR_MEMORY;
+}
+
+fw_error symbol_list_finish(struct object *object, struct object *debug, struct symbol_list *list)
+{
+    struct collector c = {.list = list, .part = list->named < symbols_count(list->symbols)};
     struct object *tables[] = {object, debug};
     for (size_t i = 0; i < 2 && !c.failed; i++) {
         if (!tables[i])
             continue;
-        object_symbols(tables[i], true, add_alias, &c);
-        object_symbols(tables[i], false, add_alias, &c);
+        excerpt_symbols(list->excerpt, tables[i], true, add_alias, &c);
+        excerpt_symbols(list->excerpt, tables[i], false, add_alias, &c);
     }
-    size_t first = list->count;
-    add_names(&c); /* behind the aliases: the last of an address is its name (symmap.h) */
-    object_function_starts(object, add_start, &c);
-    add_nameless(&c, object, first);
-    free(c.starts);
-    free(c.files);
+    name_files(&c);
     if (!c.failed)
-        return FW_OK;
-    symbol_list_free(list);
-    return FW_ERR_MEMORY;
+        put_aliases_first(&c);
+    free(c.files);
+    free(c.aliases.items);
+    return c.failed ? FW_ERR_MEMORY : FW_OK;
+}
+
+fw_error symbol_list_build(struct object *object, struct object *debug, struct symbol_list *list)
+{
+    *list = (struct symbol_list){0};
+    fw_error error = list_names(object, debug, list);
+    if (error == FW_OK)
+        error = symbol_list_finish(object, debug, list);
+    if (error != FW_OK)
+        symbol_list_free(list);
+    return error;
 }
 
 void symbol_list_free(struct symbol_list *list)
 {
     free(list->items);
     symbols_destroy(list->symbols);
+    excerpt_free(list->excerpt);
     *list = (struct symbol_list){0};
 }

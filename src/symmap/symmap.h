@@ -36,6 +36,8 @@ struct symmap_identity {
     const char *object;    /* file name of the image; "" unknown */
     const char *producer;  /* of the debug information; "" unknown */
     const char *converter; /* "framewalk 0.1.0" */
+    bool incomplete;       /* files that its debug information names were missing: names and lines
+                              that were in them are not here */
 };
 enum { SYMMAP_ID_NONE = 0, SYMMAP_ID_BUILD_ID, SYMMAP_ID_UUID, SYMMAP_ID_TEXT_HASH };
 const struct symmap_identity *symmap_identity(const struct symmap *map);

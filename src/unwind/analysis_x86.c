@@ -14,6 +14,8 @@
 #include "unwind/analysis.h"
 #include "unwind/x86_trace.h"
 
+#include <string.h>
+
 enum { MAX_START = 64 /* instructions from the entry point on */ };
 
 static const uint8_t dwarf_64[X86_REGS] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -96,6 +98,51 @@ static bool is_process_entry(const struct unwind_image *image, uint64_t vaddr, b
         default: break;
         }
         at = next;
+    }
+    return false;
+}
+
+/* Whether the code at `next`, behind a call, ends the thread with what the call returned: the
+ * outermost function of a thread, as C libraries write it in assembler.
+ *
+ *     mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall        x86_64
+ *     mov %eax, %ebx; xor %eax, %eax; inc %eax; int $0x80          i386 */
+static bool exits_thread(const struct unwind_image *image, uint64_t next)
+{
+    enum role { PREPARES, SETS_NUMBER, ENTERS };
+    static const struct insn {
+        uint8_t bytes[5], size, role;
+    } known[2][7] = {{{{0x89, 0xc3}, 2, PREPARES},
+                      {{0x31, 0xdb}, 2, PREPARES},
+                      {{0x31, 0xc0}, 2, PREPARES},
+                      {{0x40}, 1, SETS_NUMBER},
+                      {{0xb0, 1}, 2, SETS_NUMBER},
+                      {{0xb8, 1, 0, 0, 0}, 5, SETS_NUMBER},
+                      {{0xcd, 0x80}, 2, ENTERS}},
+                     {{{0x89, 0xc7}, 2, PREPARES},
+                      {{0x48, 0x89, 0xc7}, 3, PREPARES},
+                      {{0x31, 0xff}, 2, PREPARES},
+                      {{0x31, 0xc0}, 2, PREPARES},
+                      {{0xb0, 60}, 2, SETS_NUMBER},
+                      {{0xb8, 60, 0, 0, 0}, 5, SETS_NUMBER},
+                      {{0x0f, 0x05}, 2, ENTERS}}};
+    enum { KNOWN = sizeof known[0] / sizeof known[0][0], MOST = 5 /* instructions */ };
+    bool number = false;
+    for (unsigned i = 0; i < MOST; i++) {
+        const struct insn *insn = known[is_64(image)];
+        const struct insn *end = insn + KNOWN;
+        const uint8_t *bytes;
+        for (; insn < end; insn++) {
+            struct reader code = x86_code_at(image, next);
+            if (reader_take(&code, insn->size, &bytes) && !memcmp(bytes, insn->bytes, insn->size))
+                break;
+        }
+        if (insn == end)
+            return false;
+        if (insn->role == ENTERS)
+            return number;
+        number = number || insn->role == SETS_NUMBER;
+        next += insn->size;
     }
     return false;
 }
@@ -471,7 +518,7 @@ enum unwind_status analysis_find_x86(const struct unwind_image *image, uint64_t 
                                      struct unwind_row *row)
 {
     struct frame frame;
-    if (is_process_entry(image, vaddr, exact))
+    if (is_process_entry(image, vaddr, exact) || (!exact && exits_thread(image, vaddr + 1)))
         return UNWIND_ROOT;
     bool found = exact && plt_frame(image, vaddr, &frame);
     if (!found)

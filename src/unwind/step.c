@@ -21,8 +21,7 @@
 #include "unwind/sources.h"
 
 enum {
-    MAX_FRAME = 1 << 20, /* a frame record further out than this belongs to something else */
-    RED_ZONE = 128,      /* bytes below sp that x86_64 code may use */
+    RED_ZONE = 128, /* bytes below sp that x86_64 code may use */
 };
 
 /* Outside of all images: perhaps a trampoline that the kernel or an emulator mapped by itself, else
@@ -243,59 +242,6 @@ enum unwind_status step_apply(const struct walk_space *space, const struct memor
     return UNWIND_OK;
 }
 
-enum { CALL_BYTES = 8 };
-
-/* The bytes before the runtime address `ra`. False when they cannot be had: unreadable, or all
- * zero, as where a file's code was left out. */
-static bool bytes_before(const struct walk_space *space, const struct memory *memory, uint64_t ra,
-                         uint8_t code[CALL_BYTES])
-{
-    static const uint8_t none[CALL_BYTES];
-    const struct unwind_image *image = space->find_image(space->context, ra - 1);
-    bool read = false;
-    if (image && image->text.data) {
-        uint64_t offset = ra - image->bias - CALL_BYTES - image->text.vaddr;
-        if (offset < image->text.size && image->text.size - offset >= CALL_BYTES) {
-            memcpy(code, image->text.data + offset, CALL_BYTES);
-            read = true;
-        }
-    }
-    if (!read && !memory_read(memory, ra - CALL_BYTES, code, CALL_BYTES))
-        return false;
-    return memcmp(code, none, CALL_BYTES) != 0;
-}
-
-/* Whether the instruction before the runtime address `ra` is a call, as far as its bytes can be
- * read. */
-static bool behind_call(const struct walk_space *space, const struct memory *memory, uint64_t ra)
-{
-    uint8_t code[CALL_BYTES];
-    if (!bytes_before(space, memory, ra, code))
-        return false;
-
-    const uint8_t *end = code + CALL_BYTES;
-    uint32_t word;
-    switch (space->arch->id) {
-    case ARCH_X86_64:
-    case ARCH_I386: /* call rel32, or ff /2 with each length of its operand */
-        return end[-5] == 0xe8 || (end[-2] == 0xff && (end[-1] & 0x38) == 0x10) ||
-               (end[-3] == 0xff && (end[-2] & 0xf8) == 0x50) ||
-               (end[-3] == 0xff && end[-2] == 0x14) || (end[-4] == 0xff && end[-3] == 0x54) ||
-               (end[-6] == 0xff && (end[-5] & 0x38) == 0x10) ||
-               (end[-7] == 0xff && (end[-6] & 0xf8) == 0x90) ||
-               (end[-7] == 0xff && end[-6] == 0x94);
-    case ARCH_AARCH64: /* bl, blr, blraa... */
-        memcpy(&word, end - 4, 4);
-        return (word & 0xfc000000) == 0x94000000 || (word & 0xfefff000) == 0xd63f0000;
-    case ARCH_ARM: /* bl, blx in ARM; bl, blx (4 bytes), blx reg (2 bytes) in Thumb */
-        memcpy(&word, end - 4, 4);
-        return (word & 0x0f000000) == 0x0b000000 || (word & 0xfe000000) == 0xfa000000 ||
-               (word & 0x0ffffff0) == 0x012fff30 || (word & 0xc000f800) == 0xc000f000 ||
-               ((word >> 16) & 0xff87) == 0x4780;
-    default: return false;
-    }
-}
-
 bool step_is_code(const struct walk_space *space, uint64_t address)
 {
     const struct unwind_image *image = space->find_image(space->context, address);
@@ -304,104 +250,10 @@ bool step_is_code(const struct walk_space *space, uint64_t address)
     return space->is_code && space->is_code(space->context, address);
 }
 
-/* Without the code, what counts is that a function with unwind information stands there. */
-static bool may_return_to(const struct walk_space *space, const struct memory *memory, uint64_t ra)
-{
-    uint8_t code[CALL_BYTES];
-    struct unwind_row row;
-    if (bytes_before(space, memory, ra, code))
-        return behind_call(space, memory, ra);
-    return step_find_row(space, memory, ra, false, &row) == UNWIND_OK;
-}
-
-/* Innermost frame outside of all code: a call or jump through a bad pointer. The call left its
- * return address. */
-static enum unwind_status return_from_nowhere(const struct walk_space *space,
-                                              const struct memory *memory, struct regs *regs)
-{
-    const struct arch *arch = space->arch;
-    uint64_t ra, sp = regs->r[arch->sp];
-    if (arch->lr != ARCH_NO_REG) {
-        if (!regs_has(regs, arch->lr))
-            return UNWIND_NO_INFO;
-        ra = regs->r[arch->lr];
-    } else {
-        if (!memory_word(memory, sp, arch->register_size, &ra))
-            return UNWIND_BAD_MEMORY;
-        sp += arch->register_size;
-    }
-    ra = step_code_address(space, ra);
-    if (!step_is_code(space, ra - 1) || !may_return_to(space, memory, ra))
-        return UNWIND_NO_INFO;
-    regs_set(regs, arch->sp, sp);
-    regs_set(regs, arch->pc, ra);
-    return UNWIND_OK;
-}
-
-static const struct unwind_image *find_macho(const struct walk_space *space, uint64_t address)
+const struct unwind_image *step_macho_at(const struct walk_space *space, uint64_t address)
 {
     const struct unwind_image *image = space->find_image(space->context, address);
     return image && image->macho ? image : NULL;
-}
-
-/* Where a thread stands in a function that keeps no frame record, or has not made it yet, the
- * innermost record is its caller's, and the chain would leave the caller out. That shows: until the
- * function's first call the link register holds the return address, and later a place inside the
- * function; where calls push it, it may be on top of the stack. */
-static bool is_own_record(const struct walk_space *space, const struct memory *memory,
-                          const struct unwind_image *image, const struct regs *regs, uint64_t ra)
-{
-    const struct arch *arch = space->arch;
-    struct function_range function;
-    uint64_t other;
-    if (arch->lr == ARCH_NO_REG)
-        return !memory_word(memory, regs->r[arch->sp], arch->pointer_size, &other) || other == ra ||
-               !step_is_code(space, other - 1) || !behind_call(space, memory, other);
-    if (!regs_has(regs, arch->lr) ||
-        !unwind_function_at(image, regs->r[arch->pc] - image->bias, &function))
-        return true;
-    other = step_code_address(space, regs->r[arch->lr]);
-    return other == ra || (other - image->bias > function.lo && other - image->bias <= function.hi);
-}
-
-enum unwind_status step_without_info(const struct walk_space *space, const struct memory *memory,
-                                     bool exact, struct regs *regs, uint8_t *method)
-{
-    const struct arch *arch = space->arch;
-    unsigned word = arch->register_size;
-    const struct unwind_image *macho = find_macho(space, regs->r[arch->pc] - !exact);
-    if (exact && !step_is_code(space, regs->r[arch->pc])) {
-        *method = FW_METHOD_LINK_REGISTER;
-        return return_from_nowhere(space, memory, regs);
-    }
-
-    /* Outside Apple's platforms, code of ARM and Thumb keeps its frame records in different
-     * registers and shapes: no chain to trust. */
-    *method = FW_METHOD_FRAME_POINTER;
-    uint64_t fp = regs->r[arch->fp], next_fp, ra;
-    if (macho && !exact && regs_has(regs, arch->fp) && fp == 0)
-        return UNWIND_ROOT; /* how threads begin */
-    if (!regs_has(regs, arch->fp) || fp % word || !arch->frame_records ||
-        fp - regs->r[arch->sp] > MAX_FRAME)
-        return UNWIND_NO_INFO;
-    if (!memory_word(memory, fp, word, &next_fp) || !memory_word(memory, fp + word, word, &ra))
-        return UNWIND_NO_INFO;
-    ra = step_code_address(space, ra);
-    next_fp = step_frame_pointer(space, next_fp);
-    if (macho && exact && !is_own_record(space, memory, macho, regs, ra))
-        return UNWIND_NO_INFO;
-    if (macho && !exact && next_fp == 0 && !step_is_code(space, ra - 1))
-        return UNWIND_ROOT;
-    if ((next_fp && next_fp <= fp) || !step_is_code(space, ra - 1) ||
-        !behind_call(space, memory, ra))
-        return UNWIND_NO_INFO;
-
-    struct regs caller = {{0}, 0};
-    regs_set(&caller, arch->fp, next_fp);
-    regs_set(&caller, arch->sp, fp + 2 * word);
-    regs_set(&caller, arch->pc, ra);
-    *regs = caller;
-    return UNWIND_OK;
 }
 
 /* Whether the runtime address lies in _sigtramp. */
@@ -410,7 +262,7 @@ static bool in_sigtramp(const struct walk_space *space, uint64_t address)
     enum { USUAL_SIZE = 256 };
     struct function_range function;
     const struct unwind_image *image =
-        address >= space->sigtramp ? find_macho(space, address) : NULL;
+        address >= space->sigtramp ? step_macho_at(space, address) : NULL;
     if (!image)
         return false;
     if (unwind_function_at(image, address - image->bias, &function))

@@ -23,14 +23,17 @@ enum unwind_status step_row(const struct walk_space *space, const struct memory 
 enum unwind_status step_apply(const struct walk_space *space, const struct memory *memory,
                               const struct unwind_row *row, bool exact, struct regs *regs);
 
-/* Without any row: a jump to nowhere returns through the top of the stack or the link register;
- * code outside all tables may keep frame records. Both are believed only when the result is code
- * right behind a call. */
+/* Without any row (step_without_info.c): a jump to nowhere returns through the top of the stack or
+ * the link register; code outside all tables may keep frame records, or have been called by the
+ * outermost function. */
 enum unwind_status step_without_info(const struct walk_space *space, const struct memory *memory,
                                      bool exact, struct regs *regs, uint8_t *method);
 
 /* Whether the runtime address lies in code, of an image or else by space->is_code. */
 bool step_is_code(const struct walk_space *space, uint64_t address);
+
+/* The Mach-O image whose code lies at the runtime address, or NULL. */
+const struct unwind_image *step_macho_at(const struct walk_space *space, uint64_t address);
 
 /* A code address without pointer-authentication and Thumb bits. */
 static inline uint64_t step_code_address(const struct walk_space *space, uint64_t value)

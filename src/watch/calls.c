@@ -216,6 +216,11 @@ fw_error fw_calls_start(const struct fw_calls_options *options, struct fw_calls 
     if (!calls || !options_are_valid(options))
         return FW_ERR_ARGUMENT;
     *calls = NULL;
+    const char *names[FW_CALLS_NAMES];
+    struct fw_calls_options plain = *options;
+    const fw_error error = calls_write_out(&plain, names);
+    if (error != FW_OK)
+        return error;
     calls_lock();
     if (atomic_load(&calls_current)) {
         calls_unlock();
@@ -223,7 +228,7 @@ fw_error fw_calls_start(const struct fw_calls_options *options, struct fw_calls 
     }
     calls_thunks_prepare();
     calls_note_prepare();
-    struct fw_calls *made = make(options);
+    struct fw_calls *made = make(&plain);
     if (made) {
         const struct pointers_owner owner = {.names = made->text,
                                              .count = made->watched,

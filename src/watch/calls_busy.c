@@ -12,6 +12,10 @@
 
 #include "os/self_maps.h"
 
+#if defined(__APPLE__)
+#include <TargetConditionals.h>
+#endif
+
 #if defined(__linux__)
 #include <sys/auxv.h>
 
@@ -112,15 +116,31 @@ static uintptr_t begin_of_stack(uintptr_t sp)
 
 #endif
 
+#if defined(__APPLE__) && (TARGET_OS_TV || TARGET_OS_WATCH)
+/* Programs for these systems cannot have an alternate stack. */
+static bool on_alternate_stack(uintptr_t sp, uintptr_t *lo)
+{
+    (void)sp, (void)lo;
+    return false;
+}
+#else
+/* On the stack of a signal handler? *lo is where that stack begins. */
+static bool on_alternate_stack(uintptr_t sp, uintptr_t *lo)
+{
+    stack_t alternate;
+    if (sigaltstack(NULL, &alternate) != 0 || alternate.ss_flags & SS_DISABLE ||
+        sp - (uintptr_t)alternate.ss_sp >= alternate.ss_size)
+        return false;
+    *lo = (uintptr_t)alternate.ss_sp;
+    return true;
+}
+#endif
+
 bool calls_has_room(uintptr_t bytes)
 {
     const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-    stack_t alternate;
     uintptr_t lo;
-    if (sigaltstack(NULL, &alternate) == 0 && !(alternate.ss_flags & SS_DISABLE) &&
-        sp - (uintptr_t)alternate.ss_sp < alternate.ss_size)
-        lo = (uintptr_t)alternate.ss_sp;
-    else
+    if (!on_alternate_stack(sp, &lo))
         lo = begin_of_stack(sp);
     return sp > lo && sp - lo > bytes;
 }

@@ -76,6 +76,10 @@ struct fw_calls {
     _Atomic uintptr_t counter;
 };
 
+/* calls_groups_*.c: where groups are among the options' names, puts the names that they stand for
+ * into `names` (FW_CALLS_NAMES), each once, and has the options point there. */
+fw_error calls_write_out(struct fw_calls_options *options, const char **names);
+
 /* The watch that runs; NULL: thunks only pass on. */
 extern _Atomic(struct fw_calls *) calls_current __attribute__((visibility("hidden")));
 
@@ -129,9 +133,16 @@ bool calls_caller_wanted(const struct fw_calls *calls, uintptr_t return_address)
 extern _Atomic uint32_t calls_inside __attribute__((visibility("hidden")));
 bool calls_slow_drain(unsigned ms);
 
+/* calls_report.c: what was counted goes into a report that stays open until the next
+ * fw_calls_write(). From a thread with the files of that one. */
+void calls_flush(struct fw_calls *calls);
+/* calls_report.c: something was counted since the last report. Any thread. */
+bool calls_has_news(const struct fw_calls *calls);
 /* calls_report.c: the thread that writes each so often. False: it could not be started. */
 bool calls_writer_start(struct fw_calls *calls);
 void calls_writer_stop(struct fw_calls *calls);
+/* Starts it again, for another session. */
+bool calls_writer_resume(struct fw_calls *calls, struct fw_reports *reports);
 void calls_writer_free(struct fw_calls *calls);
 
 #endif

@@ -45,12 +45,24 @@ static void compare(void *context, const struct got_images *images)
                  (caller == self || (!paths && !caller->has_runpath && !self->has_runpath));
 }
 
+/* glibc's lock, under which they are visited, guards what is kept from one visit to the next; other
+ * loaders give callbacks none. */
+static void visit(void (*work)(void *context, const struct got_images *images), void *context)
+{
+#if defined(__GLIBC__)
+    static struct got_images kept;
+    got_images_visit(&kept, work, context);
+#else
+    struct got_images images = {0};
+    got_images_visit(&images, work, context);
+    got_images_free(&images);
+#endif
+}
+
 static struct asks asks_of(uintptr_t return_address)
 {
     struct asks asks = {.caller = return_address - 1};
-    struct got_images images = {0};
-    got_images_visit(&images, compare, &asks);
-    got_images_free(&images);
+    visit(compare, &asks);
     return asks;
 }
 
@@ -100,9 +112,7 @@ static void check(void *context, const struct got_images *images)
 static uintptr_t led_through(uint32_t number, uintptr_t value)
 {
     struct answer answer = {.value = value};
-    struct got_images images = {0};
-    got_images_visit(&images, check, &answer);
-    got_images_free(&images);
+    visit(check, &answer);
     if (!answer.is_function)
         return value;
     calls_lock();

@@ -1,6 +1,8 @@
 /*
  * The call watch's reports: what was counted since the last one, as a report of kind
- * FWR_KIND_CALLS, and the thread that writes one each so often when something is new.
+ * FWR_KIND_CALLS, and the thread that writes one each so often when something is new. Before code
+ * is unloaded, whose frames have no name afterwards, a part of the next one is written
+ * (calls_flush).
  *
  * Only the process that began the watch writes: a child that was forked has its parent's counts,
  * and no right to its parent's reports. What the writing itself calls is counted without a stack.
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include "watch/calls_busy.h"
+#include "watch/own_threads.h"
 #include "watch/session.h"
 
 #if defined(__APPLE__) /* waits by the wall clock alone */
@@ -27,6 +30,7 @@ struct calls_writer {
     pthread_mutex_t writing; /* one report at a time */
     pthread_mutex_t lock;    /* of what follows */
     pthread_cond_t wake;
+    struct spool_report *open; /* begun by calls_flush(), for more to come; under `writing` */
     bool runs, stop;
     uint64_t since_ms; /* when the last report was written, or the watch began */
 };
@@ -38,7 +42,7 @@ static uint64_t wall_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static bool has_news(struct fw_calls *calls)
+bool calls_has_news(const struct fw_calls *calls)
 {
     const uint32_t count = calls_table_count(&calls->table);
     for (uint32_t i = 0; i < count; i++) {
@@ -83,10 +87,28 @@ static uint64_t news_of(const struct calls_name *name, uint64_t stacks)
            atomic_load(&name->others) - atomic_load(&name->written);
 }
 
-/* Fills a report; *seen gets the counts that went into it, one for each entry. */
+/* The rows of the names: in a report's first part all, then those with calls since. */
+static void fill_names(struct fw_calls *calls, struct fwr_writer *w, const uint64_t *stacks,
+                       uint32_t *api)
+{
+    const bool first = !calls->writer->open;
+    for (uint32_t i = 0; i < calls->names; i++) {
+        const uint64_t news = news_of(&calls->name[i], stacks[i]);
+        struct pointers_count count;
+        if (!first && !news)
+            continue;
+        calls_lock();
+        pointers_count(calls->pointers, i, &count);
+        calls_unlock();
+        api[i] = fwr_api(w, calls->text[i], news, count.pointers, count.inside, count.found);
+    }
+}
+
+/* Fills a report, or the next part of one; *seen gets the counts that went into it, one for each
+ * entry. */
 static void fill(struct fw_calls *calls, struct fwr_writer *w, uint32_t entries, uint64_t *seen)
 {
-    uint64_t stacks[FW_CALLS_NAMES] = {0}, dropped = 0, nested = 0;
+    uint64_t stacks[FW_CALLS_NAMES] = {0};
     uint32_t api[FW_CALLS_NAMES];
     for (uint32_t i = 0; i < entries; i++) {
         const struct noted *noted = calls_table_get(&calls->table, i);
@@ -94,21 +116,21 @@ static void fill(struct fw_calls *calls, struct fwr_writer *w, uint32_t entries,
         if (noted)
             stacks[noted->name] += seen[i] - atomic_load(&noted->written);
     }
-    for (uint32_t i = 0; i < calls->names; i++) {
-        struct pointers_count count;
-        calls_lock();
-        pointers_count(calls->pointers, i, &count);
-        calls_unlock();
-        api[i] = fwr_api(w, calls->text[i], news_of(&calls->name[i], stacks[i]), count.pointers,
-                         count.inside, count.found);
-        dropped += atomic_load(&calls->name[i].dropped);
-        nested += atomic_load(&calls->name[i].nested);
-    }
+    fill_names(calls, w, stacks, api);
     for (uint32_t i = 0; i < entries; i++) {
         const struct noted *noted = calls_table_get(&calls->table, i);
         if (noted && seen[i] != atomic_load(&noted->written))
             write_entry(w, noted, seen[i] - atomic_load(&noted->written), api[noted->name],
                         calls->writer->since_ms);
+    }
+}
+
+static void fill_totals(struct fw_calls *calls, struct fwr_writer *w)
+{
+    uint64_t dropped = 0, nested = 0;
+    for (uint32_t i = 0; i < calls->names; i++) {
+        dropped += atomic_load(&calls->name[i].dropped);
+        nested += atomic_load(&calls->name[i].nested);
     }
     fwr_total(w, "calls_dropped", dropped);
     fwr_total(w, "calls_nested", nested);
@@ -129,42 +151,64 @@ static void settle(struct fw_calls *calls, uint32_t entries, const uint64_t *see
     }
 }
 
-static fw_error write_report(struct fw_calls *calls)
+/* What was counted since goes into the report. */
+static bool write_part(struct fw_calls *calls, struct spool_report *report)
 {
     const uint32_t entries = calls_table_count(&calls->table);
     const size_t bytes = ((size_t)entries + 1) * sizeof(uint64_t);
-    const uint64_t now = wall_ms();
     uint64_t *seen = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (seen == MAP_FAILED)
-        return FW_ERR_MEMORY;
-    struct spool_report *report =
-        spool_begin(calls->reports, FWR_KIND_CALLS, calls->writer->since_ms);
-    fw_error error = FW_ERR_SYSTEM;
-    if (report) {
-        fill(calls, spool_writer(report), entries, seen);
-        if (spool_finish(report)) {
-            settle(calls, entries, seen);
-            calls->writer->since_ms = now;
-            error = FW_OK;
-        }
-    }
+        return false;
+    fill(calls, spool_writer(report), entries, seen);
+    const bool written = spool_flush(report, false);
+    if (written)
+        settle(calls, entries, seen);
     munmap(seen, bytes);
+    return written;
+}
+
+static fw_error write_report(struct fw_calls *calls, bool whole)
+{
+    struct calls_writer *writer = calls->writer;
+    struct spool_report *report =
+        writer->open ? writer->open : spool_begin(calls->reports, FWR_KIND_CALLS, writer->since_ms);
+    if (!report)
+        return FW_ERR_SYSTEM;
+    if (!writer->open)
+        fwr_recheck_images(spool_writer(report));
+    const bool written = !calls_has_news(calls) || write_part(calls, report);
+    writer->open = report;
+    if (written && !whole && !fwr_is_filling(spool_writer(report)))
+        return FW_OK;
+    fill_totals(calls, spool_writer(report));
+    writer->open = NULL;
+    writer->since_ms = wall_ms();
+    return spool_finish(report) && written ? FW_OK : FW_ERR_SYSTEM;
+}
+
+static fw_error write_now(struct fw_calls *calls, bool whole)
+{
+    if (!calls->reports || getpid() != calls->pid)
+        return FW_OK;
+    const bool entered = calls_busy_enter();
+    pthread_mutex_lock(&calls->writer->writing);
+    fw_error error = FW_OK;
+    if (calls_has_news(calls) || (whole && calls->writer->open))
+        error = write_report(calls, whole);
+    pthread_mutex_unlock(&calls->writer->writing);
+    if (entered)
+        calls_busy_leave();
     return error;
 }
 
 fw_error fw_calls_write(struct fw_calls *calls)
 {
-    if (!calls)
-        return FW_ERR_ARGUMENT;
-    if (!calls->reports || getpid() != calls->pid)
-        return FW_OK;
-    const bool entered = calls_busy_enter();
-    pthread_mutex_lock(&calls->writer->writing);
-    const fw_error error = has_news(calls) ? write_report(calls) : FW_OK;
-    pthread_mutex_unlock(&calls->writer->writing);
-    if (entered)
-        calls_busy_leave();
-    return error;
+    return calls ? write_now(calls, true) : FW_ERR_ARGUMENT;
+}
+
+void calls_flush(struct fw_calls *calls)
+{
+    write_now(calls, false);
 }
 
 /* Sleeps until a time of WAIT_CLOCK; false when it is to end. */
@@ -229,10 +273,20 @@ static void *writer_main(void *context)
     struct timespec now;
     clock_gettime(WAIT_CLOCK, &now);
     struct look last = {0, ns_of(&now)};
-    while (writer_wait(calls, last.ns + (uint64_t)calls->write_seconds * 1000000000, &last)) {
+    struct own_threads_end end = {0};
+    unsigned again_ms;
+    bool alone = false;
+    if (!own_thread_begin())
+        return NULL;
+    while (!(alone = own_threads_alone(&end, &again_ms)) &&
+           writer_wait(calls, last.ns + (uint64_t)calls->write_seconds * 1000000000, &last)) {
         calls_images_changed();
         fw_calls_write(calls);
     }
+    if (alone)
+        own_thread_leave(&end);
+    else
+        own_thread_end();
     return NULL;
 }
 
@@ -261,7 +315,10 @@ static bool start_thread(struct fw_calls *calls)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    own_thread_announce(1);
     const bool done = pthread_create(&calls->writer->thread, NULL, writer_main, calls) == 0;
+    if (!done)
+        own_thread_announce(-1);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return done;
 }
@@ -290,6 +347,16 @@ bool calls_writer_start(struct fw_calls *calls)
         return true;
     calls_writer_free(calls);
     return false;
+}
+
+bool calls_writer_resume(struct fw_calls *calls, struct fw_reports *reports)
+{
+    struct calls_writer *writer = calls->writer;
+    calls->reports = reports;
+    writer->stop = false;
+    writer->runs = calls->write_seconds != 0;
+    writer->runs = writer->runs && start_thread(calls);
+    return writer->runs || calls->write_seconds == 0;
 }
 
 void calls_writer_free(struct fw_calls *calls)

@@ -151,15 +151,17 @@ static bool is_same(const struct recipe *recipe, const struct recipe_draft *draf
 }
 
 /* Whether the bucket that begins with `offset` has a recipe of these words, which holds now. */
-static bool has_recipe(const struct calls_table *table, uint32_t offset, struct noted *noted,
+static bool has_recipe(struct calls_table *table, uint32_t offset, struct noted *noted,
                        const struct recipe_draft *draft, uint32_t slots)
 {
     while (offset) {
         struct recipe *recipe = recipe_of(table, offset);
         if (calls_table_noted(table, recipe->noted) == noted && is_same(recipe, draft, slots)) {
             uint32_t name = UINT32_MAX;
+            atomic_fetch_add(&table->fresh, 1);
             if (atomic_compare_exchange_strong(&recipe->name, &name, noted->name))
                 atomic_fetch_add_explicit(&noted->recipes, 1, memory_order_relaxed);
+            atomic_fetch_add(&table->fresh, 1);
             return true;
         }
         offset = recipe->next;
@@ -192,12 +194,18 @@ void calls_table_add_recipe(struct calls_table *table, struct noted *noted,
     memcpy(at, draft->at, slots * sizeof(uint32_t));
     memcpy(at + slots, draft->fp, draft->head.fps * sizeof(struct recipe_fp));
     atomic_fetch_add_explicit(&noted->recipes, 1, memory_order_relaxed);
+    atomic_fetch_add(&table->fresh, 1);
     while (!atomic_compare_exchange_weak(head, &recipe->next, offset))
         continue;
+    atomic_fetch_add(&table->fresh, 1);
 }
 
+/* Whoever makes one valid says so before and afterwards: one that came too late for this pass is
+ * there for the next. */
 void calls_table_forget(struct calls_table *table)
 {
+    if (atomic_exchange(&table->fresh, 0) == 0)
+        return;
     for (uint32_t bucket = 0; bucket < 1u << table->bucket_bits; bucket++) {
         uint32_t offset = atomic_load_explicit(&table->buckets[bucket], memory_order_acquire);
         while (offset) {

@@ -87,6 +87,7 @@ struct calls_table {
     _Atomic uint32_t *buckets; /* recipes by hash of name, return address and depth */
     _Atomic uint32_t *order;   /* entries as they came */
     _Atomic uint32_t used;
+    _Atomic uint32_t fresh; /* recipes that became valid since all were voided; 0: none is */
     _Atomic uint32_t count; /* entries; may be more than order_size for a moment */
 };
 

@@ -146,14 +146,15 @@ bool got_image_read(struct got_image *image, struct link_map *map, const ElfW(Ph
                     size_t count)
 {
     struct got_table strings = {0, 0};
-    ElfW(Dyn) d;
     *image = (struct got_image){
         .map = map, .bias = map->l_addr, .phdr = phdr, .phdr_count = count, .lo = 0};
     note_segments(image);
-    for (size_t i = 0; i < MOST_ENTRIES; i++) {
-        if (!item(image, (uintptr_t)map->l_ld, i, &d, sizeof d) || d.d_tag == DT_NULL)
+    const ElfW(Phdr) *in = segment_of(image, (uintptr_t)map->l_ld, sizeof *map->l_ld, PF_R);
+    const uintptr_t end = in ? image->bias + in->p_vaddr + in->p_memsz : 0;
+    for (const ElfW(Dyn) *d = map->l_ld; in && end - (uintptr_t)d >= sizeof *d; d++) {
+        if (d->d_tag == DT_NULL || d - map->l_ld >= MOST_ENTRIES)
             break;
-        note_entry(image, &d, &strings);
+        note_entry(image, d, &strings);
     }
     check_table(image, &strings);
     check_table(image, &image->rel);

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 
+#include "watch/kernel_room.h"
 #include "watch/thunks.h"
 
 struct visit {
@@ -26,22 +26,31 @@ struct visit {
 
 static struct got_image *add(struct got_images *images)
 {
-    if (images->count == images->room) {
-        const size_t room = images->room ? images->room * 2 : 64;
-        if (images->room >= GOT_IMAGES_MOST)
-            return NULL;
-        void *more = mmap(NULL, room * sizeof *images->image, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (more == MAP_FAILED)
-            return NULL;
-        if (images->image) {
-            memcpy(more, images->image, images->count * sizeof *images->image);
-            munmap(images->image, images->room * sizeof *images->image);
-        }
-        images->image = more;
-        images->room = room;
-    }
+    if (images->count >= GOT_IMAGES_MOST ||
+        !kernel_room((void **)&images->image, images->count, &images->room, sizeof *images->image))
+        return NULL;
+    images->known = 0; /* what comes behind it is another list than before */
     return &images->image[images->count++];
+}
+
+/* The next image is the one that stood here: as it was. */
+static bool is_known(const struct got_images *images, const struct link_map *map, uint32_t space)
+{
+    return images->count < images->known && images->image[images->count].map == map &&
+           images->image[images->count].space == space;
+}
+
+static int note_head(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct got_images *images = context;
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC &&
+            kernel_room((void **)&images->head, images->heads, &images->head_room,
+                        sizeof *images->head))
+            images->head[images->heads++] = (struct got_head){
+                info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr};
+    return 0;
 }
 
 /* The program headers of one image. */
@@ -51,18 +60,23 @@ struct headers {
     size_t count;
 };
 
-static int is_headers(struct dl_phdr_info *info, size_t size, void *context)
+/* dl_iterate_phdr() has the order of the loader's list: the search begins behind the last one. */
+static void find_head(struct got_images *images, struct headers *h)
 {
-    struct headers *h = context;
-    (void)size;
-    for (size_t i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC &&
-            info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == (uintptr_t)h->map->l_ld) {
-            h->phdr = info->dlpi_phdr;
-            h->count = info->dlpi_phnum;
-            return 1;
+    if (!images->has_heads) {
+        images->heads = images->head_next = 0;
+        dl_iterate_phdr(note_head, images);
+        images->has_heads = true;
+    }
+    for (size_t i = 0; i < images->heads; i++) {
+        const size_t at = (images->head_next + i) % images->heads;
+        if (images->head[at].dynamic == (uintptr_t)h->map->l_ld) {
+            h->phdr = images->head[at].phdr;
+            h->count = images->head[at].count;
+            images->head_next = at + 1;
+            return;
         }
-    return 0;
+    }
 }
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
@@ -95,10 +109,14 @@ static void add_space(struct got_images *images, struct link_map *first, uint32_
 {
     for (struct link_map *map = first; map; map = map->l_next) {
         struct headers h = {.map = map};
+        if (is_known(images, map, space)) {
+            images->count++;
+            continue;
+        }
         if (!map->l_ld)
             continue;
         if (space == 0)
-            dl_iterate_phdr(is_headers, &h);
+            find_head(images, &h);
         if (!h.phdr)
             find_in_file(&h);
         if (!h.phdr)
@@ -140,14 +158,10 @@ static struct r_debug *debug_of(const struct dl_phdr_info *program)
 #endif
 }
 
-static int with_lock(struct dl_phdr_info *info, size_t size, void *context)
+static void read_all(struct got_images *images, const struct dl_phdr_info *info)
 {
-    struct visit *visit = context;
-    struct got_images *images = visit->images;
     images->count = 0;
-    images->unloads = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs
-                          ? info->dlpi_subs
-                          : 0;
+    images->has_heads = false;
     images->self = calls_thunk_address(0);
     const struct r_debug *debug = debug_of(info);
     images->loader = debug ? debug->r_ldbase : 0;
@@ -159,6 +173,31 @@ static int with_lock(struct dl_phdr_info *info, size_t size, void *context)
              more; more = more->next)
             add_space(images, more->base.r_map, space++);
     }
+}
+
+/* glibc's lists hold an image when it is mapped and described as a whole, and its counts change
+ * with them, all under the lock that is held here. Other loaders' lists may be read while they
+ * change. */
+#if defined(__GLIBC__)
+enum { COUNTS_ARE_LISTS = 1 };
+#else
+enum { COUNTS_ARE_LISTS = 0 };
+#endif
+
+static int with_lock(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct visit *visit = context;
+    struct got_images *images = visit->images;
+    const bool told = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs;
+    const uint64_t loads = told ? info->dlpi_adds : 0, unloads = told ? info->dlpi_subs : 0;
+    const bool same = COUNTS_ARE_LISTS && told && images->told && images->unloads == unloads;
+    if (!same || images->loads != loads) {
+        images->known = same ? images->count : 0;
+        read_all(images, info);
+    }
+    images->told = told && COUNTS_ARE_LISTS;
+    images->loads = loads;
+    images->unloads = unloads;
     visit->work(visit->context, images);
     return 1; /* once is enough */
 }
@@ -172,8 +211,8 @@ void got_images_visit(struct got_images *images,
 
 void got_images_free(struct got_images *images)
 {
-    if (images->image)
-        munmap(images->image, images->room * sizeof *images->image);
+    kernel_room_free(images->image, images->room, sizeof *images->image);
+    kernel_room_free(images->head, images->head_room, sizeof *images->head);
     *images = (struct got_images){0};
 }
 

@@ -9,16 +9,31 @@
 
 enum { GOT_IMAGES_MOST = 4096 };
 
+struct got_head { /* where an image's program headers are */
+    const ElfW(Phdr) * phdr;
+    size_t count;
+    uintptr_t dynamic; /* address of its dynamic section */
+};
+
 struct got_images {
     struct got_image *image;
     size_t count, room;
     uintptr_t self;   /* an address in our own code */
     uintptr_t loader; /* bias of the loader's own image */
-    uint64_t unloads; /* images that the loader has unloaded so far */
+    bool told;        /* the loader counts what it loads and unloads: */
+    uint64_t loads;   /* so many so far */
+    uint64_t unloads;
+
+    /* Of a visit that reads them anew. */
+    size_t known; /* images in front that are as the last visit read them */
+    struct got_head *head;
+    size_t heads, head_room, head_next;
+    bool has_heads;
 };
 
 /* Calls `work` with all images, under the loader's lock, in memory that is used again with each
- * call and freed by got_images_free. `work` makes no call into the loader. */
+ * call and freed by got_images_free: what was read is kept until the loader has loaded or unloaded
+ * something. `work` makes no call into the loader. */
 void got_images_visit(struct got_images *images,
                       void (*work)(void *context, const struct got_images *images), void *context);
 void got_images_free(struct got_images *images);

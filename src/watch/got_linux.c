@@ -16,6 +16,10 @@
  * after us is left to them, also at a refresh: they may go on to our thunk, and a call would count
  * twice.
  *
+ * A refresh is made with each dlopen() of the program. Where nothing was loaded or unloaded since
+ * the last one it looks at what that one left for later, and at slots that are bound at the first
+ * call; where something was loaded, at that as well.
+ *
  * Pages that are read-only are writable for the moment of one store of a word, and then again what
  * they were. Page protections are asked of the kernel, not guessed.
  */
@@ -28,6 +32,7 @@
 #include "os/self_maps.h"
 #include "watch/got_images.h"
 #include "watch/got_names.h"
+#include "watch/kernel_room.h"
 #include "watch/pointers.h"
 
 /* A pointer that was replaced. */
@@ -43,8 +48,9 @@ struct seen {
     const struct link_map *map;
     uintptr_t bias;
     const void *dynamic;
-    bool done;  /* all of its slots are replaced that can be */
-    bool there; /* with this refresh */
+    bool done;            /* all of its slots are replaced that can be */
+    bool there;           /* with this refresh */
+    uint32_t slots, ours; /* as counted by this refresh: replaced, and still leading to us */
 };
 
 struct pointers {
@@ -57,27 +63,10 @@ struct pointers {
     size_t slots, slot_room;
     struct seen *seen;
     size_t seen_count, seen_room;
+    size_t seen_next; /* where the image behind the one found last probably stands */
+    bool counted;     /* `count` is of now */
     struct pointers_count count[GOT_NAMES_MOST];
 };
-
-/* Memory of the kernel that grows by doubling. */
-static bool has_room(void **memory, size_t count, size_t *room, size_t size)
-{
-    if (count < *room)
-        return true;
-    const size_t more = *room ? *room * 2 : 4096 / size + 1;
-    void *grown =
-        mmap(NULL, more * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (grown == MAP_FAILED)
-        return false;
-    if (*memory) {
-        memcpy(grown, *memory, count * size);
-        munmap(*memory, *room * size);
-    }
-    *memory = grown;
-    *room = more;
-    return true;
-}
 
 struct pointers *pointers_create(const struct pointers_owner *owner)
 {
@@ -95,16 +84,9 @@ void pointers_destroy(struct pointers *pointers)
     if (!pointers)
         return;
     got_images_free(&pointers->images);
-    if (pointers->slot)
-        munmap(pointers->slot, pointers->slot_room * sizeof *pointers->slot);
-    if (pointers->seen)
-        munmap(pointers->seen, pointers->seen_room * sizeof *pointers->seen);
+    kernel_room_free(pointers->slot, pointers->slot_room, sizeof *pointers->slot);
+    kernel_room_free(pointers->seen, pointers->seen_room, sizeof *pointers->seen);
     munmap(pointers, sizeof *pointers);
-}
-
-void pointers_count(struct pointers *pointers, uint32_t name, struct pointers_count *count)
-{
-    *count = pointers->count[name];
 }
 
 static uintptr_t load(uintptr_t slot)
@@ -216,8 +198,8 @@ static bool try_replace(struct pass *pass, const struct got_relocation *relocati
     if (!target)
         return true;
     const uintptr_t thunk = pointers->owner.lead(pointers->owner.context, number, target);
-    if (!thunk || !has_room((void **)&pointers->slot, pointers->slots, &pointers->slot_room,
-                            sizeof *pointers->slot)) {
+    if (!thunk || !kernel_room((void **)&pointers->slot, pointers->slots, &pointers->slot_room,
+                               sizeof *pointers->slot)) {
         pointers->count[number].refused = true;
         return true;
     }
@@ -274,21 +256,35 @@ static bool is_ready(const struct got_images *images, const struct got_image *im
            got_came_with_program(images, image);
 }
 
+static bool is_of(const struct seen *seen, const struct got_image *image)
+{
+    return seen->map == image->map && seen->bias == image->bias &&
+           seen->dynamic == image->map->l_ld;
+}
+
+/* Images come in the order in which they were seen first: the search begins behind the last one. */
+static size_t find_seen(struct pointers *pointers, const struct got_image *image)
+{
+    for (size_t i = 0; i < pointers->seen_count; i++) {
+        const size_t at = (pointers->seen_next + i) % pointers->seen_count;
+        if (is_of(&pointers->seen[at], image)) {
+            pointers->seen_next = at + 1;
+            return at;
+        }
+    }
+    return SIZE_MAX;
+}
+
 /* The number of the image in `seen`, SIZE_MAX when out of memory. */
 static size_t see(struct pointers *pointers, const struct got_image *image)
 {
-    size_t at = 0;
-    for (; at < pointers->seen_count; at++) {
-        const struct seen *seen = &pointers->seen[at];
-        if (seen->map == image->map && seen->bias == image->bias &&
-            seen->dynamic == image->map->l_ld)
-            break;
-    }
-    if (at == pointers->seen_count) {
+    size_t at = find_seen(pointers, image);
+    if (at == SIZE_MAX) {
         for (at = 0; at < pointers->seen_count && pointers->seen[at].map; at++)
             continue; /* the place of one that is gone */
         if (at == pointers->seen_count &&
-            !has_room((void **)&pointers->seen, at, &pointers->seen_room, sizeof *pointers->seen))
+            !kernel_room((void **)&pointers->seen, at, &pointers->seen_room,
+                         sizeof *pointers->seen))
             return SIZE_MAX;
         pointers->seen_count += at == pointers->seen_count;
         pointers->seen[at] =
@@ -307,29 +303,25 @@ static void forget_slots(struct pointers *pointers, uint32_t image)
     pointers->slots = kept;
 }
 
-/* Slots of an image that was seen before. What the loader has bound meanwhile is replaced again;
- * what somebody else wrote is left. When images were unloaded, one none of whose slots is ours any
- * more is another one at the same place. */
-static void look_again(struct pass *pass)
+/* Slots of images that were seen before. What the loader has bound meanwhile is replaced again;
+ * what somebody else wrote is left. */
+static void look_again(struct pointers *pointers)
 {
-    struct pointers *pointers = pass->pointers;
-    size_t all = 0, ours = 0;
+    for (size_t i = 0; i < pointers->seen_count; i++)
+        pointers->seen[i].slots = pointers->seen[i].ours = 0;
     for (size_t i = 0; i < pointers->slots; i++) {
         struct slot *slot = &pointers->slot[i];
-        if (slot->image != pass->seen)
-            continue;
-        const uintptr_t value = load(slot->at);
-        const uintptr_t target = pointers->owner.led(pointers->owner.context, slot->thunk);
-        if (slot->lazy && value == target && store(slot->at, value, slot->thunk)) {
-            slot->original = value;
-            slot->lazy = false;
+        struct seen *seen = &pointers->seen[slot->image];
+        if (slot->lazy) {
+            const uintptr_t value = load(slot->at);
+            const uintptr_t target = pointers->owner.led(pointers->owner.context, slot->thunk);
+            if (value == target && store(slot->at, value, slot->thunk)) {
+                slot->original = value;
+                slot->lazy = false;
+            }
         }
-        all++;
-        ours += load(slot->at) == slot->thunk;
-    }
-    if (all && !ours && pointers->unloaded) {
-        forget_slots(pointers, pass->seen);
-        pointers->seen[pass->seen].done = false;
+        seen->slots++;
+        seen->ours += load(slot->at) == slot->thunk;
     }
 }
 
@@ -344,11 +336,16 @@ static void refresh_image(struct pointers *pointers, const struct got_images *im
                         .complete = true};
     if (number == SIZE_MAX)
         return;
-    look_again(&pass);
-    if (pointers->seen[number].done || !is_ready(images, image))
+    struct seen *seen = &pointers->seen[number];
+    if (pointers->unloaded && seen->slots && !seen->ours) { /* another one at the same place */
+        forget_slots(pointers, (uint32_t)number);
+        seen->slots = 0;
+        seen->done = false;
+    }
+    if (seen->done || !got_is_watched(images, image) || !is_ready(images, image))
         return;
     got_relocations(image, look_at, &pass);
-    pointers->seen[number].done = pass.complete;
+    seen->done = pass.complete;
 }
 
 static void count_all(struct pointers *pointers, const struct got_images *images)
@@ -372,18 +369,18 @@ static void count_all(struct pointers *pointers, const struct got_images *images
 /* Marks which images are there, and forgets those that are not. */
 static void forget_gone(struct pointers *pointers, const struct got_images *images)
 {
-    for (size_t i = 0; i < pointers->seen_count; i++) {
-        struct seen *seen = &pointers->seen[i];
-        seen->there = false;
-        for (size_t j = 0; j < images->count && !seen->there; j++)
-            seen->there = seen->map == images->image[j].map &&
-                          seen->bias == images->image[j].bias &&
-                          seen->dynamic == images->image[j].map->l_ld;
-        if (seen->map && !seen->there) {
-            forget_slots(pointers, (uint32_t)i);
-            *seen = (struct seen){0};
-        }
+    for (size_t i = 0; i < pointers->seen_count; i++)
+        pointers->seen[i].there = false;
+    for (size_t i = 0; i < images->count; i++) {
+        const size_t at = find_seen(pointers, &images->image[i]);
+        if (at != SIZE_MAX)
+            pointers->seen[at].there = true;
     }
+    for (size_t i = 0; i < pointers->seen_count; i++)
+        if (pointers->seen[i].map && !pointers->seen[i].there) {
+            forget_slots(pointers, (uint32_t)i);
+            pointers->seen[i] = (struct seen){0};
+        }
 }
 
 static void refresh(void *context, const struct got_images *images)
@@ -391,11 +388,26 @@ static void refresh(void *context, const struct got_images *images)
     struct pointers *pointers = context;
     pointers->unloaded = images->unloads != pointers->unloads;
     pointers->unloads = images->unloads;
-    forget_gone(pointers, images);
+    pointers->counted = false;
+    if (pointers->unloaded || !images->told)
+        forget_gone(pointers, images);
+    look_again(pointers);
     for (size_t i = 0; i < images->count; i++)
-        if (got_is_watched(images, &images->image[i]))
-            refresh_image(pointers, images, &images->image[i]);
-    count_all(pointers, images);
+        refresh_image(pointers, images, &images->image[i]);
+}
+
+static void count_now(void *context, const struct got_images *images)
+{
+    count_all(context, images);
+}
+
+/* Asked far more rarely than something is loaded. */
+void pointers_count(struct pointers *pointers, uint32_t name, struct pointers_count *count)
+{
+    if (!pointers->counted)
+        got_images_visit(&pointers->images, count_now, pointers);
+    pointers->counted = true;
+    *count = pointers->count[name];
 }
 
 bool pointers_refresh(struct pointers *pointers)

@@ -7,6 +7,8 @@
 #include "watch/hang.h"
 
 #include "os/threads.h"
+#include "watch/hang_exit.h"
+#include "watch/hang_hooks.h"
 #include "watch/hang_sites.h"
 #include "watch/hang_thread.h"
 
@@ -148,8 +150,10 @@ fw_error fw_hang_start(const struct fw_hang_options *options, struct fw_hang_mon
     const fw_error error = hang_create(options, watch_clock_system(), hang_system_real(), monitor);
     if (error != FW_OK)
         return error;
-    if (hang_thread_start(*monitor))
+    if (hang_thread_start(*monitor)) {
+        hang_exit_remember(*monitor);
         return FW_OK;
+    }
     hang_destroy(*monitor);
     *monitor = NULL;
     return FW_ERR_SYSTEM;
@@ -159,15 +163,37 @@ void fw_hang_stop(struct fw_hang_monitor *m)
 {
     if (!m)
         return;
+    hang_exit_forget(m);
     if (m->pid == (int32_t)getpid()) /* else its thread is the parent's */
         hang_thread_stop(m);
     hang_destroy(m);
+}
+
+void hang_pause(struct fw_hang_monitor *m)
+{
+    hang_thread_stop(m);
+    m->set.reports = NULL;
+}
+
+bool hang_resume(struct fw_hang_monitor *m, struct fw_reports *reports)
+{
+    const uint64_t now = hang_now(m);
+    m->set.reports = reports;
+    m->stop = m->closed = 0;
+    m->planned = now; /* the pause was no standstill */
+    m->checked = now;
+    return hang_thread_start(m);
 }
 
 void hang_set_annotate(struct fw_hang_monitor *m, hang_annotate *annotate, void *context)
 {
     m->annotate_context = context;
     m->annotate = annotate;
+}
+
+void hang_outlives_exit(struct fw_hang_monitor *m)
+{
+    hang_exit_forget(m);
 }
 
 void hang_report_every(struct fw_hang_monitor *m)

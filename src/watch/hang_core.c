@@ -28,51 +28,6 @@ enum {
     FLUSH_EVERY_S = 1,
 };
 
-/* What a step began with. */
-struct moment {
-    uint64_t asleep; /* so long the machine slept since the last step; 0 when that was little */
-    bool prompt;     /* a turn that began meanwhile rang for us */
-};
-
-static struct moment begin_step(struct fw_hang_monitor *m)
-{
-    struct moment moment = {.prompt = m->quiet == 2};
-    const uint64_t now = hang_now(m), away = m->clock->continuous(m->clock->context) - now;
-    if (m->planned < now && now - m->planned > m->set.late) {
-        const uint64_t late = now - m->planned;
-        const uint64_t slept = m->planned > m->checked ? m->planned - m->checked : 0;
-        m->stalled += late;
-        /* The stop began while we slept, nobody knows when: a turn that is not told yet is not to
-         * blame for that time either. A stop that is a hang's length shows in `late` by half. */
-        m->doubtful += slept < late ? slept : late;
-    }
-    m->checked = now;
-    if ((int64_t)(away - m->continued) > (int64_t)m->set.late)
-        moment.asleep = away - m->continued;
-    m->continued = away;
-    m->seen_away = __atomic_load_n(&m->background, __ATOMIC_ACQUIRE)
-                       ? UINT64_MAX
-                       : __atomic_load_n(&m->background_until, __ATOMIC_ACQUIRE);
-    return moment;
-}
-
-/* The time. When far more of it has passed than a sample may take, the process was stopped in the
- * middle of our work. */
-static uint64_t tick(struct fw_hang_monitor *m)
-{
-    const uint64_t now = hang_now(m);
-    if (now > m->checked && now - m->checked > HANG_SAMPLE_NS + m->set.late)
-        m->stalled += now - m->checked;
-    m->checked = now;
-    return now;
-}
-
-/* The disk, and the program's on_hang, took what they took: that is no standstill. */
-static void worked(struct fw_hang_monitor *m)
-{
-    m->checked = hang_now(m);
-}
-
 static void veto(struct fw_hang_monitor *m, fw_hang_veto reason)
 {
     hang_count(&m->totals.vetoed[reason], 1);
@@ -117,7 +72,7 @@ static void tell_begin(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t 
         hang_report_begin(m, t, age);
     t->flushed = now;
     say(m, t, age, false);
-    worked(m);
+    hang_pace_worked(m);
 }
 
 /* At the threshold. */
@@ -156,7 +111,13 @@ static void tell_end(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t en
     hang_samples_close(&t->samples, duration);
     hang_report_end(m, t, ending, duration);
     say(m, t, duration, true);
-    worked(m);
+    hang_pace_worked(m);
+}
+
+/* What the threshold leaves out because the thread had no processor. */
+static uint64_t without_processor(const struct fw_hang_monitor *m, const struct hang_turn *t)
+{
+    return m->set.keep_starved ? 0 : t->starved + t->presumed;
 }
 
 /* How long the thread has starved since the last look. */
@@ -168,17 +129,16 @@ static void look_at_load(struct fw_hang_monitor *m, struct hang_turn *t, uint64_
         load.voluntary--; /* the wait after the turn */
         load.runnable = true;
     }
-    const uint64_t starved = hang_starving_look(&t->starving, &load, now);
-    t->starved = starved;
-    if (!m->set.keep_starved && starved > t->paused &&
-        (t->blame == FW_HANG_VETO_NONE || starved >= m->set.threshold / 2))
+    t->starved = hang_starving_look(&t->starving, &load, now);
+    const uint64_t out = without_processor(m, t);
+    if (out > t->paused && (t->blame == FW_HANG_VETO_NONE || out >= m->set.threshold / 2))
         t->blame = FW_HANG_VETO_STARVED;
 }
 
 /* The age that counts for the threshold. */
 static uint64_t effective(const struct fw_hang_monitor *m, const struct hang_turn *t, uint64_t now)
 {
-    const uint64_t age = hang_age(t, now), out = m->set.keep_starved ? 0 : t->starved;
+    const uint64_t age = hang_age(t, now), out = without_processor(m, t);
     return age > out ? age - out : 0;
 }
 
@@ -202,15 +162,22 @@ static void end_turn(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t en
 static void restart(struct hang_turn *t, uint64_t now, fw_hang_veto blame)
 {
     t->since = now;
-    t->paused = t->starved = 0;
+    t->paused = t->starved = t->presumed = 0;
     t->starving = (struct hang_starving){.before = 0};
     t->blame = blame;
     t->seen = false;
     hang_samples_reset(&t->samples);
 }
 
+/* Time since the last look that the clock, or the kernel, says was no use to us. */
+struct lost {
+    uint64_t stood;  /* the process or the machine stood still */
+    uint64_t waited; /* the monitor waited for a processor */
+};
+
 static void begin_turn(struct fw_hang_monitor *m, const struct fw_hang_watch *w,
-                       struct hang_turn *t, uint64_t now, uint64_t late, bool prompt)
+                       struct hang_turn *t, uint64_t now, struct lost lost,
+                       const struct hang_moment *moment)
 {
     const uint64_t age = mark_age(w, t->mark, now);
     t->phase = HANG_YOUNG;
@@ -218,10 +185,14 @@ static void begin_turn(struct fw_hang_monitor *m, const struct fw_hang_watch *w,
     t->asleep = 0;
     t->waits = false;
     restart(t, t->began, FW_HANG_VETO_NONE);
-    if (prompt && age > m->set.late)
-        late = age;
-    if (late) {
-        t->paused = late < age ? late : age;
+    if (moment->prompt && age > m->set.late) { /* it rang, and we came late */
+        lost.waited = moment->waited;
+        if (age > moment->waited && age - moment->waited > m->set.late)
+            lost.stood = age - moment->waited;
+    }
+    t->presumed = lost.waited < age ? lost.waited : age;
+    if (lost.stood) {
+        t->paused = lost.stood < age ? lost.stood : age;
         t->blame = FW_HANG_VETO_STOPPED;
     }
 }
@@ -244,17 +215,21 @@ static void excuse(struct hang_turn *t, uint64_t now, uint64_t late, uint64_t as
         t->blame = FW_HANG_VETO_STOPPED;
 }
 
-/* Reads the clock, and excuses the turn for what it tells. Returns for how long. */
-static uint64_t catch_up(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t *now)
+/* Reads the clock, and excuses the turn for what it tells. */
+static struct lost catch_up(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t *now)
 {
-    *now = tick(m);
-    const uint64_t late = m->stalled - t->stalled, doubt = m->doubtful - t->doubtful;
+    *now = hang_pace_tick(m);
+    const struct lost lost = {m->stalled - t->stalled, m->delayed - t->delayed};
+    const uint64_t doubt = m->doubtful - t->doubtful;
     t->stalled = m->stalled;
     t->doubtful = m->doubtful;
+    t->delayed = m->delayed;
     if (t->phase == HANG_YOUNG || t->phase == HANG_WATCHED)
         t->paused += doubt;
-    excuse(t, *now, late, 0);
-    return late;
+    if (t->phase == HANG_YOUNG)
+        t->presumed += lost.waited;
+    excuse(t, *now, lost.stood, 0);
+    return lost;
 }
 
 /* When the turn of mark t->mark ended: as its thread stored it, or just now. */
@@ -301,7 +276,7 @@ static void plan_next(struct fw_hang_monitor *m, struct hang_turn *t, uint64_t n
     t->next = now + t->step * 3 / 4 + hang_samples_draw(&t->samples, t->step / 2 + 1);
     if (t->phase == HANG_WATCHED) {
         /* Not later than at the threshold. Of one that starves nobody knows when that will be. */
-        const uint64_t out = m->set.keep_starved ? 0 : t->starved;
+        const uint64_t out = without_processor(m, t);
         const uint64_t at = t->since + t->paused + out + m->set.threshold;
         const uint64_t soonest = now + (out ? m->set.interval / 2 : 0);
         if (at > now && at < t->next)
@@ -323,7 +298,7 @@ static void seen_waiting(struct fw_hang_monitor *m, struct hang_turn *t, uint64_
             __atomic_store_n(&t->hanging_from, 0, __ATOMIC_RELAXED);
             hang_report_discard(m, t);
             say(m, t, hang_age(t, now), true);
-            worked(m);
+            hang_pace_worked(m);
         }
         t->phase = HANG_WATCHED;
     }
@@ -350,6 +325,7 @@ static bool take_sample(struct fw_hang_monitor *m, const struct fw_hang_watch *w
         if (t->phase == HANG_TOLD)
             tell_end(m, t, now, FWR_STOPPED);
         t->phase = HANG_SETTLED;
+        m->lost = true;
         return true;
     }
     hang_count(&m->totals.samples, 1);
@@ -399,7 +375,7 @@ static bool go_on(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct han
         if (turns_severe || now - t->flushed >= FLUSH_EVERY_S * SECOND) {
             t->flushed = now;
             hang_report_go_on(t, turns_severe);
-            worked(m);
+            hang_pace_worked(m);
         }
     }
     return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == t->mark;
@@ -407,9 +383,10 @@ static bool go_on(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct han
 
 /* Looks at one watch. Returns whether something had happened since the last look. */
 static bool look(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct hang_turn *t,
-                 const struct moment *moment)
+                 const struct hang_moment *moment)
 {
-    uint64_t now, late = catch_up(m, t, &now);
+    uint64_t now;
+    struct lost lost = catch_up(m, t, &now);
     bool active = adopt(m, w, t, now);
     if (!(t->generation & 1))
         return active;
@@ -417,14 +394,16 @@ static bool look(struct fw_hang_monitor *m, struct fw_hang_watch *w, struct hang
     /* A thread that takes turns faster than we look is left to the next step. */
     for (unsigned tries = 0; tries < 4; tries++) {
         const uint64_t mark = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
-        late += catch_up(m, t, &now);
+        const struct lost more = catch_up(m, t, &now);
+        lost.stood += more.stood;
+        lost.waited += more.waited;
         if (mark != t->mark) {
             active = true;
             if (t->phase != HANG_IDLE)
                 end_turn(m, t, end_of(w, t, now));
             t->mark = mark;
             if (mark & MARK_BUSY)
-                begin_turn(m, w, t, now, late, moment->prompt);
+                begin_turn(m, w, t, now, lost, moment);
         }
         if (t->phase == HANG_IDLE || go_on(m, w, t))
             break;
@@ -451,7 +430,7 @@ static void want_wake(struct fw_hang_monitor *m, uint32_t used, bool on)
 
 uint64_t hang_step(struct fw_hang_monitor *m)
 {
-    const struct moment moment = begin_step(m);
+    const struct hang_moment moment = hang_pace_wake(m);
     const uint32_t used = __atomic_load_n(&m->used, __ATOMIC_ACQUIRE);
     bool active = false;
     uint64_t deadline = UINT64_MAX;
@@ -471,7 +450,7 @@ uint64_t hang_step(struct fw_hang_monitor *m)
     }
     if (m->quiet < 2 && look_again < deadline) /* the last look before sleeping for ever, too */
         deadline = look_again;
-    m->planned = deadline > now ? deadline : now;
+    hang_pace_rest(m, deadline);
     return deadline;
 }
 

@@ -16,6 +16,10 @@
  * is not to blame for: that the process was stopped, the machine slept, the thread starved, or that
  * it was seen waiting. The threshold is a matter of the effective age, and so is the duration told,
  * except that starving is left in it and told beside it.
+ *
+ * How long the thread starved is known from the first look on. Before it, where the monitor itself
+ * had to wait for a processor, so may the thread have: that time does not count for the threshold,
+ * and is part of the duration.
  */
 #ifndef WATCH_HANG_CORE_H
 #define WATCH_HANG_CORE_H
@@ -69,9 +73,11 @@ struct hang_turn {
     uint64_t since;     /* from when it counts: later than `began` after it was seen waiting */
     uint64_t stalled;   /* fw_hang_monitor.stalled, as far as it is in `paused` */
     uint64_t doubtful;  /* the same of fw_hang_monitor.doubtful */
+    uint64_t delayed;   /* the same of fw_hang_monitor.delayed, in `presumed` */
     uint64_t paused;    /* time after `since` in which the process did not run */
     uint64_t asleep;    /* time after `began` that `now` does not count: the machine slept */
     uint64_t starved;   /* time after `since` in which the thread was ready and did not run */
+    uint64_t presumed;  /* the same before anybody looked: as long as the monitor itself waited */
     fw_hang_veto blame; /* why the last of these was left out */
     struct hang_starving starving;
 
@@ -108,10 +114,13 @@ struct fw_hang_monitor {
 
     /* The sleep before this step. */
     uint64_t checked;   /* the clock, when it was last read */
-    uint64_t stalled;   /* sum of all times in which this thread stood still against its will */
+    uint64_t waited;    /* hang_system.waited, when it was last asked */
+    uint64_t stalled;   /* sum of all times in which the process or the machine stood still */
     uint64_t doubtful;  /* and of those before them in which it may have: it slept */
+    uint64_t delayed;   /* sum of all times by which this thread got a processor too late */
     uint64_t planned;   /* when it was to end; UINT64_MAX: never */
     uint64_t continued; /* continuous - now, at the last step */
+    bool lost;          /* a watched thread ended without saying so */
     unsigned quiet;     /* looks in a row at which nothing had happened, at most 2 */
     uint64_t seen_away; /* background_until as read for this step */
 
@@ -126,6 +135,9 @@ struct fw_hang_monitor {
     uint32_t background;
     hang_word background_until; /* turns that began before were in the background */
     uint32_t stop;
+    uint32_t hold;           /* no looks for now */
+    uint32_t working;        /* a look is going on; whoever waits for its end sleeps on this word */
+    uint32_t closed;         /* it looks no more; whoever waits for that sleeps on this word */
     struct hang_thread *own; /* hang_thread.c's */
 };
 
@@ -158,6 +170,21 @@ static inline uint64_t hang_now(const struct fw_hang_monitor *monitor)
 {
     return monitor->clock->now(monitor->clock->context);
 }
+
+/* hang_pace.c: what a step began with. */
+struct hang_moment {
+    uint64_t asleep; /* so long the machine slept since the last step; 0 when that was little */
+    uint64_t waited; /* so long this thread waited for a processor; read only where it matters */
+    bool prompt;     /* a turn that began meanwhile rang for us */
+};
+struct hang_moment hang_pace_wake(struct fw_hang_monitor *monitor);
+/* The time. When far more of it has passed than a sample may take, the process was stopped in the
+ * middle of our work. */
+uint64_t hang_pace_tick(struct fw_hang_monitor *monitor);
+/* The disk, and the program's on_hang, took what they took: that is no standstill. */
+void hang_pace_worked(struct fw_hang_monitor *monitor);
+/* Before a sleep until `deadline`. */
+void hang_pace_rest(struct fw_hang_monitor *monitor, uint64_t deadline);
 
 /* hang_report.c: nothing happens where there are no reports. */
 void hang_report_begin(struct fw_hang_monitor *monitor, struct hang_turn *turn, uint64_t so_far);

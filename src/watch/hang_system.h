@@ -25,6 +25,9 @@ struct hang_system {
      * HANG_SAMPLE_NS. */
     fw_error (*sample)(void *context, fw_thread_id thread, struct fw_stack *stack);
     void (*load)(void *context, fw_thread_id thread, struct hang_load *load);
+    /* How long the calling thread has been ready and had no processor, in all; ns. 0 where that is
+     * not told. */
+    uint64_t (*waited)(void *context);
     /* Is a debugger attached? */
     bool (*debugged)(void *context);
     void *context;

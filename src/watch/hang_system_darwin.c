@@ -29,6 +29,12 @@ static void load(void *context, fw_thread_id id, struct hang_load *load)
     *load = (struct hang_load){.known = false};
 }
 
+static uint64_t waited(void *context)
+{
+    (void)context;
+    return 0;
+}
+
 static bool debugged(void *context)
 {
     (void)context;
@@ -40,6 +46,7 @@ static bool debugged(void *context)
 
 const struct hang_system *hang_system_real(void)
 {
-    static const struct hang_system real = {.sample = sample, .load = load, .debugged = debugged};
+    static const struct hang_system real = {
+        .sample = sample, .load = load, .waited = waited, .debugged = debugged};
     return &real;
 }

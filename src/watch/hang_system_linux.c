@@ -106,18 +106,33 @@ static const char *line_of(const char *text, const char *name)
     return at ? at + strlen(name) : NULL;
 }
 
+/* Of a thread, up to when it last got a processor. */
+static bool read_delay(fw_thread_id id, uint64_t *ns)
+{
+    char path[64], text[64]; /* time run, time ready, both in ns, and a count */
+    task_path(path, id, "schedstat");
+    if (!read_text(path, text, sizeof text))
+        return false;
+    const char *p = text;
+    number(&p);
+    *ns = number(&p);
+    return true;
+}
+
+static uint64_t waited(void *context)
+{
+    (void)context;
+    uint64_t ns = 0; /* without /proc, as in a chroot */
+    read_delay((fw_thread_id)sys_gettid(), &ns);
+    return ns;
+}
+
 static void load(void *context, fw_thread_id id, struct hang_load *load)
 {
     (void)context;
     char path[64], text[2048];
     *load = (struct hang_load){.known = false};
-    task_path(path, id, "schedstat"); /* time run, time ready, both in ns */
-    if (read_text(path, text, sizeof text)) {
-        const char *p = text;
-        number(&p);
-        load->delay_ns = number(&p);
-        load->has_delay = true;
-    }
+    load->has_delay = read_delay(id, &load->delay_ns);
     task_path(path, id, "status");
     if (!read_text(path, text, sizeof text))
         return;
@@ -143,6 +158,7 @@ static bool debugged(void *context)
 
 const struct hang_system *hang_system_real(void)
 {
-    static const struct hang_system real = {.sample = sample, .load = load, .debugged = debugged};
+    static const struct hang_system real = {
+        .sample = sample, .load = load, .waited = waited, .debugged = debugged};
     return &real;
 }

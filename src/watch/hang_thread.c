@@ -3,16 +3,54 @@
  *
  * It blocks all signals, so no handler of the program runs in it, and from its first look on it
  * allocates nothing. The only locks it takes are those of the folder of reports (session.h).
+ *
+ * It does not keep the program alive (own_threads.h): when a watched thread has ended unsaid, and
+ * it was the process's first, it also looks for the others, and leaves behind the last of them.
  */
 #include "watch/hang_thread.h"
+
+#include "watch/own_threads.h"
 
 #include <signal.h>
 
 enum { THREAD_STACK = 256 * 1024 };
 
+/* No thread of the program's is left. If some are, brings the next look forward. */
+static bool program_has_left(const struct fw_hang_monitor *m, struct own_threads_end *end,
+                             uint64_t *deadline)
+{
+    unsigned again_ms = 0;
+    if (!m->lost || own_threads_alone(end, &again_ms))
+        return m->lost;
+    const uint64_t next = hang_now(m) + again_ms * UINT64_C(1000000);
+    if (again_ms && next < *deadline)
+        *deadline = next;
+    return false;
+}
+
+/* Whoever says `hold` and whoever begins to work both speak first and then look at the other. */
+static bool begin_work(struct fw_hang_monitor *m)
+{
+    __atomic_store_n(&m->working, 1, __ATOMIC_SEQ_CST);
+    return !__atomic_load_n(&m->hold, __ATOMIC_SEQ_CST);
+}
+
+static void end_work(struct fw_hang_monitor *m)
+{
+    __atomic_store_n(&m->working, 0, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&m->hold, __ATOMIC_SEQ_CST))
+        m->clock->wake(m->clock->context, &m->working);
+}
+
 static void *run(void *argument)
 {
     struct fw_hang_monitor *m = argument;
+    struct own_threads_end end = {0};
+    bool alone = false;
+    if (!own_thread_begin()) {
+        __atomic_store_n(&m->closed, 1, __ATOMIC_RELEASE);
+        return NULL;
+    }
 #if defined(__APPLE__)
     pthread_setname_np("framewalk-hang");
 #else
@@ -23,11 +61,21 @@ static void *run(void *argument)
         const uint32_t seen = __atomic_load_n(&m->bell, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&m->stop, __ATOMIC_ACQUIRE))
             break;
-        const uint64_t deadline = hang_step(m);
+        uint64_t deadline = begin_work(m) ? hang_step(m) : UINT64_MAX;
+        end_work(m);
+        alone = program_has_left(m, &end, &deadline);
+        if (alone)
+            break;
         clock->sleep(clock->context, &m->bell, seen, deadline);
         hang_count(&m->totals.wakeups, 1);
     }
     hang_close(m);
+    __atomic_store_n(&m->closed, 1, __ATOMIC_RELEASE);
+    clock->wake(clock->context, &m->closed);
+    if (alone)
+        own_thread_leave(&end);
+    else
+        own_thread_end();
     return NULL;
 }
 
@@ -40,16 +88,56 @@ bool hang_thread_start(struct fw_hang_monitor *m)
     pthread_attr_setstacksize(&attributes, THREAD_STACK);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    own_thread_announce(1);
     const int failed = pthread_create(&m->own->thread, &attributes, run, m);
+    if (failed)
+        own_thread_announce(-1);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return failed == 0;
 }
 
-void hang_thread_stop(struct fw_hang_monitor *m)
+static void ring(struct fw_hang_monitor *m)
 {
-    __atomic_store_n(&m->stop, 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&m->bell, 1, __ATOMIC_RELEASE);
     m->clock->wake(m->clock->context, &m->bell);
+}
+
+void hang_hold(struct fw_hang_monitor *m, unsigned ms)
+{
+    const uint64_t end = hang_now(m) + ms * UINT64_C(1000000);
+    __atomic_store_n(&m->hold, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&m->working, __ATOMIC_SEQ_CST) && hang_now(m) < end)
+        m->clock->sleep(m->clock->context, &m->working, 1, end);
+}
+
+void hang_go_on(struct fw_hang_monitor *m)
+{
+    __atomic_store_n(&m->hold, 0, __ATOMIC_SEQ_CST);
+    ring(m);
+}
+
+static void ask_to_stop(struct fw_hang_monitor *m)
+{
+    __atomic_store_n(&m->stop, 1, __ATOMIC_RELEASE);
+    ring(m);
+}
+
+void hang_thread_finish(struct fw_hang_monitor *m, unsigned ms)
+{
+    ask_to_stop(m);
+    if (pthread_equal(pthread_self(), m->own->thread)) { /* called by on_hang, which is not over */
+        m->set.on_hang = NULL;
+        hang_close(m);
+        return;
+    }
+    const uint64_t end = hang_now(m) + ms * UINT64_C(1000000);
+    while (!__atomic_load_n(&m->closed, __ATOMIC_ACQUIRE) && hang_now(m) < end)
+        m->clock->sleep(m->clock->context, &m->closed, 0, end);
+}
+
+void hang_thread_stop(struct fw_hang_monitor *m)
+{
+    ask_to_stop(m);
     pthread_join(m->own->thread, NULL);
 }

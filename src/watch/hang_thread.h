@@ -16,5 +16,8 @@ struct hang_thread {
 bool hang_thread_start(struct fw_hang_monitor *monitor);
 /* Ends it and waits for it. */
 void hang_thread_stop(struct fw_hang_monitor *monitor);
+/* Has it end hangs that last and look no more, and waits at most `ms` for that. From any thread,
+ * its own too (in on_hang), which then waits for nothing; hang_thread_stop is still due. */
+void hang_thread_finish(struct fw_hang_monitor *monitor, unsigned ms);
 
 #endif

@@ -31,6 +31,7 @@
 #include "framewalk/capture.h"
 #include "os/darwin/image_list.h"
 #include "os/darwin/nap.h"
+#include "watch/background_darwin.h"
 #include "watch/hang_marks.h"
 #include "watch/hang_sites.h"
 
@@ -122,19 +123,24 @@ static void learn(uint64_t address)
 }
 
 /* Called by an observer: its stack is the observer, the callout, the function that calls all
- * observers, the one that turns the loop, and the one that called that. */
+ * observers, the one that turns the loop, and the one that called that. Of the observer there are
+ * as many frames as the compiler made: the callout is the first one of CoreFoundation. */
 static void look_at_stack(void)
 {
-    enum { OWN, CALLOUT, TURNS = 3, CALLER, FRAMES };
+    enum { OWN_MOST = 3, CALLER = 3, FRAMES = OWN_MOST + CALLER + 1 };
     struct fw_frame frames[FRAMES];
     struct fw_stack stack = {.frames = frames, .capacity = FRAMES};
     idle_wait.looks++;
-    if (fw_capture(&stack, 0) < FRAMES)
+    const uint32_t count = fw_capture(&stack, 0);
+    uint32_t callout = 0;
+    while (callout < count && image_at(frames[callout].address) != idle_wait.foundation)
+        callout++;
+    if (callout + CALLER >= count)
         return;
-    for (unsigned i = CALLOUT; i <= CALLER; i++)
+    for (uint32_t i = callout; i <= callout + CALLER; i++)
         if (image_at(frames[i].address) != idle_wait.foundation)
             return;
-    learn(frames[CALLER].address);
+    learn(frames[callout + CALLER].address);
 }
 
 static bool run_loop_waits(const struct fw_stack *stack)
@@ -194,6 +200,28 @@ static void ends(cf_ref observer, unsigned long activity, void *info)
     mark(fw_hang_idle);
 }
 
+static void hide(struct fw_hang_watch *watch)
+{
+    if (watch)
+        fw_hang_set_background(watch->monitor, true);
+}
+
+static void show(struct fw_hang_watch *watch)
+{
+    if (watch)
+        fw_hang_set_background(watch->monitor, false);
+}
+
+/* Behind other programs, or back: told on the main thread. A monitor that begins while the program
+ * is hidden learns it, too. */
+static bool is_hidden;
+
+static void seen_by_nobody(bool hidden)
+{
+    is_hidden = hidden;
+    mark(hidden ? hide : show);
+}
+
 static bool observe(const struct core_foundation *cf)
 {
     struct observer_context context = {0, NULL, NULL, NULL, NULL};
@@ -240,11 +268,14 @@ fw_error fw_hang_watch_run_loop(struct fw_hang_monitor *monitor, struct fw_hang_
         loop.observed = observe(&cf);
         if (!loop.observed)
             return FW_ERR_MEMORY;
+        background_observe(seen_by_nobody);
     }
     const fw_error error = fw_hang_watch_thread(monitor, fw_thread_main(), "main", watch);
     if (error != FW_OK)
         return error;
     (*watch)->ended = ended;
+    if (is_hidden)
+        fw_hang_set_background(monitor, true);
     atomic_store(&loop.watch, *watch);
     fw_hang_busy(*watch);
     return FW_OK;

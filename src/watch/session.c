@@ -21,6 +21,9 @@ enum { SESSIONS = 16, MAX_FILES = 20, MAX_BYTES = 4 << 20, ALIGNMENT = 16 };
 /* Read in the child of fork(), where a lock could be held for ever. */
 static struct fw_reports *_Atomic sessions[SESSIONS];
 static pthread_once_t told_of_forks = PTHREAD_ONCE_INIT;
+/* Their listings of folders, the only memory of theirs that comes from malloc: where a leak checker
+ * looks, which does not look into mappings. In the child of fork() the parent's stay. */
+static void *_Atomic listings[SESSIONS];
 
 static void forked(void)
 {
@@ -37,23 +40,34 @@ static void tell_of_forks(void)
     pthread_atfork(NULL, NULL, forked);
 }
 
+/* Where none is and, when `fresh`, none of the parent's was. */
+static bool enlist_somewhere(struct fw_reports *reports, bool fresh)
+{
+    for (int i = 0; i < SESSIONS; i++) {
+        struct fw_reports *none = NULL;
+        if ((fresh && atomic_load(&listings[i])) ||
+            !atomic_compare_exchange_strong(&sessions[i], &none, reports))
+            continue;
+        atomic_store(&listings[i], reports->folder.list);
+        return true;
+    }
+    return false;
+}
+
 static bool enlist(struct fw_reports *reports)
 {
     pthread_once(&told_of_forks, tell_of_forks);
-    for (int i = 0; i < SESSIONS; i++) {
-        struct fw_reports *none = NULL;
-        if (atomic_compare_exchange_strong(&sessions[i], &none, reports))
-            return true;
-    }
-    return false;
+    return enlist_somewhere(reports, true) || enlist_somewhere(reports, false);
 }
 
 static void delist(struct fw_reports *reports)
 {
     for (int i = 0; i < SESSIONS; i++) {
-        struct fw_reports *own = reports;
-        if (atomic_compare_exchange_strong(&sessions[i], &own, NULL))
-            return;
+        if (atomic_load(&sessions[i]) != reports)
+            continue;
+        atomic_store(&listings[i], NULL);
+        atomic_store(&sessions[i], NULL);
+        return;
     }
 }
 
@@ -118,8 +132,14 @@ static int open_folder(struct fw_reports *reports, const char *path)
     return spool_state_make(&reports->folder);
 }
 
-fw_error fw_reports_open(const struct fw_reports_options *given, struct fw_reports **result,
+fw_error fw_reports_open(const struct fw_reports_options *options, struct fw_reports **reports,
                          struct fw_failure *why)
+{
+    return spool_open_knowing(options, NULL, NULL, reports, why);
+}
+
+fw_error spool_open_knowing(const struct fw_reports_options *given, spool_ended *ended,
+                            void *context, struct fw_reports **result, struct fw_failure *why)
 {
     struct fw_reports_options options = {0};
     if (!result)
@@ -144,6 +164,10 @@ fw_error fw_reports_open(const struct fw_reports_options *given, struct fw_repor
                            SESSIONS);
     }
     take_options(reports, &options);
+    if (options.own_names)
+        reports->names = own_names_of(reports->about.program);
+    reports->left_by = ended;
+    reports->left_by_context = context;
     if (!options.no_recovery) {
         spool_recover(reports);
         spool_weed(reports);
@@ -206,6 +230,11 @@ fw_error fw_reports_set_key(struct fw_reports *reports, const char *key, const c
     fw_error error = set_key(reports, cut, value);
     pthread_mutex_unlock(&reports->lock);
     return error;
+}
+
+uint64_t spool_refused(const struct fw_reports *reports)
+{
+    return reports->refused;
 }
 
 fw_error fw_reports_totals(struct fw_reports *reports, struct fw_reports_totals *result)

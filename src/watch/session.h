@@ -9,6 +9,17 @@
 #include "framewalk/reports.h"
 #include "report/fwr_write.h"
 
+/* Did process `pid`, which left a report that begins at `started_ms`, end by itself: by exit or
+ * exec, and not by a signal? Then *until_ms is when, on the same clock, or stays 0. */
+typedef bool spool_ended(void *context, uint32_t pid, uint64_t started_ms, uint64_t *until_ms);
+/* fw_reports_open for who knows: a hang that such a process left was not over (FWR_STOPPED) and not
+ * fatal (FWR_KILLED). */
+fw_error spool_open_knowing(const struct fw_reports_options *options, spool_ended *ended,
+                            void *context, struct fw_reports **reports, struct fw_failure *why);
+
+/* How many reports could not be written: fw_reports_totals.refused. */
+uint64_t spool_refused(const struct fw_reports *reports);
+
 struct spool_report; /* a report that is being written: ID.part, open */
 
 /* A new report in the folder, its writer begun with all that is known of the process, and the keys.

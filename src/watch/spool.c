@@ -115,6 +115,10 @@ static void begin_writer(struct spool_report *report, const uint8_t *id, enum fw
     memcpy(about.session, reports->session, sizeof about.session);
     report->writer =
         fwr_create(report->memory, sink, report, watch_locate, &report->locate, &about);
+    if (reports->names) {
+        const struct fwr_namer namer = own_names_namer(reports->names);
+        fwr_name_functions(report->writer, &namer);
+    }
     pthread_mutex_lock(&reports->lock);
     for (size_t i = 0; i < reports->keys; i++)
         fwr_key(report->writer, reports->key[i].key, reports->key[i].value);

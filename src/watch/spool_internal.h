@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "watch/own_names.h"
 #include "watch/session.h"
 #include "watch/spool_folder.h"
 
@@ -78,6 +79,9 @@ struct fw_reports {
     size_t keys;
     struct spool_report report[SPOOL_OPEN_MAX];
     _Atomic uint64_t recovered, damaged, evicted, refused;
+    const struct own_names *names; /* of the app's functions; NULL: reports go without */
+    spool_ended *left_by;          /* who knows how the others ended, or NULL */
+    void *left_by_context;
     struct spool_worth batch[SPOOL_BATCH]; /* under `listing`, as are the next two */
     size_t batched;
     struct spool_worth known[SPOOL_KNOWN]; /* by the first bytes of the id */

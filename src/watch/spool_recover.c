@@ -36,16 +36,32 @@ bool spool_survey(int file, uint64_t limit, struct fwr_state *state)
     return error != FW_ERR_SYSTEM;
 }
 
+/* How the hang ended that a dead process left. */
+static struct fwr_hang_end end_of(const struct fw_reports *reports, const struct fwr_state *state)
+{
+    struct fwr_hang_end end = {.ending = FWR_KILLED, .duration_ns = state->duration_ns};
+    uint64_t until = 0;
+    if (!reports->left_by || !state->pid ||
+        !reports->left_by(reports->left_by_context, state->pid, state->started_ms, &until))
+        return end;
+    end.ending = FWR_STOPPED;
+    if (until > state->started_ms &&
+        until - state->started_ms > state->duration_ns / UINT64_C(1000000))
+        end.duration_ns = (until - state->started_ms) * UINT64_C(1000000);
+    return end;
+}
+
 /* The records that are missing at the end. */
-static bool complete(int file, const struct fwr_state *state, uint64_t size)
+static bool complete(const struct fw_reports *reports, int file, const struct fwr_state *state,
+                     uint64_t size)
 {
     uint8_t tail[2 * FWR_TAIL_MAX];
     size_t used = 0;
     if (size > state->whole && ftruncate(file, (off_t)state->whole) != 0)
         return false;
+    const struct fwr_hang_end end = end_of(reports, state);
     if (state->has_hang && !state->has_hang_end)
-        used = fwr_tail_hang_end(
-            tail, &(struct fwr_hang_end){.ending = FWR_KILLED, .duration_ns = state->duration_ns});
+        used = fwr_tail_hang_end(tail, &end);
     if (!state->ended)
         used += fwr_tail_end(tail + used);
     return spool_file_write(file, tail, used, state->whole) && spool_file_sync(file);
@@ -63,7 +79,7 @@ static void recover_file(struct fw_reports *reports, const char *id, int file)
             atomic_fetch_add(&reports->damaged, 1);
         return;
     }
-    if (!complete(file, &state, size) || !spool_file_publish(&reports->folder, id))
+    if (!complete(reports, file, &state, size) || !spool_file_publish(&reports->folder, id))
         return; /* the next one tries again */
     atomic_fetch_add(&reports->recovered, 1);
     if (size > state.whole)

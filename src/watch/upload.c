@@ -26,7 +26,7 @@ enum {
 
 struct fw_upload {
     struct upload_settings settings;
-    struct upload_curl_client *client; /* NULL with the caller's transport */
+    struct upload_client *client; /* NULL with the caller's transport */
     atomic_int stop;
     int wake[2], done[2]; /* pipes: a byte when stop is set, and when the thread is done */
     pid_t owner;          /* the process that has the thread */
@@ -39,7 +39,7 @@ struct fw_upload {
 
 static void destroy(struct fw_upload *u)
 {
-    upload_curl_close(u->client);
+    upload_client_close(u->client);
     upload_settings_free(&u->settings);
     for (size_t i = 0; i < 2; i++) {
         if (u->wake[i] >= 0)
@@ -143,7 +143,7 @@ static fw_error make(const struct fw_upload_options *options, struct fw_upload *
     if (!error && (!open_pipe(u->wake) || !open_pipe(u->done)))
         error = failure_say(why, FW_ERR_SYSTEM, errno, "no pipe: %s", strerror(errno));
     if (!error && !u->settings.options.transport) {
-        u->client = upload_curl_open(&u->settings, why);
+        u->client = upload_client_open(&u->settings, why);
         error = u->client ? FW_OK : FW_ERR_UNSUPPORTED;
     }
     if (error)
@@ -228,7 +228,7 @@ void fw_upload_stop(struct fw_upload *u, uint32_t timeout_ms)
     tell(u->wake[1]);
     bool done = wait_done(u, timeout_ms);
     if (!done && u->client) {
-        upload_curl_abort(u->client);
+        upload_client_abort(u->client);
         done = wait_done(u, ABORT_MS);
     }
     pthread_mutex_lock(&u->guard);
@@ -266,7 +266,8 @@ fw_error fw_upload_now(const struct fw_upload_options *options, struct fw_upload
     fw_error error = upload_settings_make(options, true, &settings, why);
     if (error)
         return error;
-    if (!settings.options.transport && (job.client = upload_curl_open(&settings, why)) == NULL)
+    settings.options.allow = FW_UPLOAD_ON_ALL;
+    if (!settings.options.transport && (job.client = upload_client_open(&settings, why)) == NULL)
         error = FW_ERR_UNSUPPORTED;
     if (!error)
         error = upload_pass_now(&job, settings.options.folder, &outcome, why);
@@ -276,7 +277,7 @@ fw_error fw_upload_now(const struct fw_upload_options *options, struct fw_upload
     count(&sum, &outcome);
     if (totals)
         take_totals(totals, &sum);
-    upload_curl_close(job.client);
+    upload_client_close(job.client);
     upload_settings_free(&settings);
     return error;
 }

@@ -6,7 +6,7 @@
  * itself, which needs none. An answer's body is read up to UPLOAD_ANSWER_MAX and no further.
  *
  * A request ends by itself: 20 seconds to connect, a minute without a byte, five minutes in all;
- * and at once when another thread calls upload_curl_abort.
+ * and at once when another thread calls upload_client_abort.
  */
 #include "watch/upload_curl.h"
 
@@ -20,7 +20,7 @@
 
 enum { CONNECT_SECONDS = 20, SILENT_SECONDS = 60, MOST_SECONDS = 300, POLL_MS = 1000 };
 
-struct upload_curl_client {
+struct upload_client {
     const struct upload_curl *curl;
     const struct upload_settings *settings;
     CURLM *multi;
@@ -82,7 +82,7 @@ bool upload_curl_secure(const struct upload_curl *curl, CURL *easy, const struct
 }
 
 /* False when this libcurl does not know something that must hold. */
-static bool set_fixed(const struct upload_curl_client *c)
+static bool set_fixed(const struct upload_client *c)
 {
     const struct upload_curl *curl = c->curl;
     bool good = upload_curl_secure(curl, c->easy, c->settings) &&
@@ -95,18 +95,18 @@ static bool set_fixed(const struct upload_curl_client *c)
     return good;
 }
 
-struct upload_curl_client *upload_curl_open(const struct upload_settings *settings,
-                                            struct fw_failure *why)
+struct upload_client *upload_client_open(const struct upload_settings *settings,
+                                         struct fw_failure *why)
 {
     const struct upload_curl *curl = upload_curl();
-    struct upload_curl_client *c = calloc(1, sizeof *c);
+    struct upload_client *c = calloc(1, sizeof *c);
     if (c && curl) {
-        *c = (struct upload_curl_client){.curl = curl, .settings = settings};
+        *c = (struct upload_client){.curl = curl, .settings = settings};
         c->multi = curl->multi_init();
         c->easy = curl->easy_init();
     }
     if (!curl || !c || !c->multi || !c->easy || !set_fixed(c)) {
-        upload_curl_close(c);
+        upload_client_close(c);
         failure_say(why, FW_ERR_UNSUPPORTED, 0,
                     "libcurl 7.85 or later with https is not there, or out of memory");
         return NULL;
@@ -115,7 +115,7 @@ struct upload_curl_client *upload_curl_open(const struct upload_settings *settin
 }
 
 /* Runs the transfer to its end; CURLE_ABORTED_BY_CALLBACK when it was aborted. */
-static CURLcode run(struct upload_curl_client *c)
+static CURLcode run(struct upload_client *c)
 {
     const struct upload_curl *curl = c->curl;
     CURLcode result = CURLE_FAILED_INIT;
@@ -178,7 +178,7 @@ static struct curl_slist *make_headers(const struct upload_curl *curl, const cha
 }
 
 /* What the answer says, or why there is none. */
-static void conclude(struct upload_curl_client *c, CURLcode code, struct answer *answer,
+static void conclude(struct upload_client *c, CURLcode code, struct answer *answer,
                      const char *detail, struct fw_upload_response *response)
 {
     long status = 0;
@@ -204,8 +204,8 @@ static void conclude(struct upload_curl_client *c, CURLcode code, struct answer 
     snprintf(response->message, sizeof response->message, "%s", detail);
 }
 
-void upload_curl_send(struct upload_curl_client *c, const struct fw_upload_request *request,
-                      struct fw_upload_response *response)
+void upload_client_send(struct upload_client *c, const struct fw_upload_request *request,
+                        struct fw_upload_response *response)
 {
     const struct upload_curl *curl = c->curl;
     struct answer answer = {0};
@@ -232,13 +232,13 @@ void upload_curl_send(struct upload_curl_client *c, const struct fw_upload_reque
     curl->slist_free_all(headers);
 }
 
-void upload_curl_abort(struct upload_curl_client *c)
+void upload_client_abort(struct upload_client *c)
 {
     atomic_store(&c->aborted, true);
     c->curl->multi_wakeup(c->multi);
 }
 
-void upload_curl_close(struct upload_curl_client *c)
+void upload_client_close(struct upload_client *c)
 {
     if (!c)
         return;

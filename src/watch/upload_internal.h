@@ -7,7 +7,8 @@
  *     body        reports to the bytes of a request
  *     answer      the collector's lines to one verdict for each report
  *     send        a list of reports in batches, each file removed as its verdict says
- *     curl        one request over libcurl
+ *     curl, session  one request over libcurl, or over NSURLSession
+ *     retry_after    what that header says
  *
  * The protocol is docs/upload.md. Everything that comes from the collector, from the folder and
  * from the state file is hostile.
@@ -152,8 +153,8 @@ struct upload_outcome {
 
 struct upload_job {
     const struct upload_settings *settings;
-    struct upload_curl_client *client; /* NULL with the caller's own transport */
-    const atomic_int *stop;            /* not 0: no further request; NULL: never */
+    struct upload_client *client; /* NULL with the caller's own transport */
+    const atomic_int *stop;       /* not 0: no further request; NULL: never */
     bool ask_policy;
     /* Told of each verdict, and of reports not sent (`answer` NULL, `why` says); NULL: nobody. */
     void (*told)(void *context, const struct upload_item *item, const struct upload_answer *answer,
@@ -172,16 +173,22 @@ fw_error upload_pass(const struct upload_job *job, const char *folder, bool forc
 fw_error upload_pass_now(const struct upload_job *job, const char *folder,
                          struct upload_outcome *outcome, struct fw_failure *why);
 
-/* --- curl --- */
+/* --- retry_after --- */
 
-struct upload_curl_client; /* connections are kept between requests; used by one thread at a time */
-struct upload_curl_client *upload_curl_open(const struct upload_settings *settings,
-                                            struct fw_failure *why);
+/* Seconds that the header's value asks for, a number or an HTTP date (RFC 9110, 10.2.3), at most
+ * UPLOAD_WAIT_MAX; 0: it says nothing. */
+uint32_t upload_retry_after(const char *value, int64_t now_s);
+
+/* --- the client: upload_curl.c, or upload_session_darwin.m --- */
+
+struct upload_client; /* connections are kept between requests; used by one thread at a time */
+struct upload_client *upload_client_open(const struct upload_settings *settings,
+                                         struct fw_failure *why);
 /* As the transport of <framewalk/upload.h>. */
-void upload_curl_send(struct upload_curl_client *client, const struct fw_upload_request *request,
-                      struct fw_upload_response *response);
+void upload_client_send(struct upload_client *client, const struct fw_upload_request *request,
+                        struct fw_upload_response *response);
 /* Ends the request under way; from any thread. */
-void upload_curl_abort(struct upload_curl_client *client);
-void upload_curl_close(struct upload_curl_client *client);
+void upload_client_abort(struct upload_client *client);
+void upload_client_close(struct upload_client *client);
 
 #endif

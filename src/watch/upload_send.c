@@ -122,7 +122,7 @@ static bool request(struct run *r, struct upload_item *const *batch, size_t coun
     if (s->options.transport)
         s->options.transport(s->options.context, &request, response);
     else
-        upload_curl_send(r->job->client, &request, response);
+        upload_client_send(r->job->client, &request, response);
     response->message[sizeof response->message - 1] = '\0';
     free(body.bytes);
     r->out->requests++;
@@ -221,7 +221,11 @@ static void give_up(struct run *r, const struct fw_upload_response *response)
 {
     r->ended = true;
     r->out->retry_after = response->retry_after;
-    if (response->status == 0) {
+    if (response->status == 0 && response->later && r->job->ask_policy) {
+        /* nothing was sent */
+        r->out->requests--;
+        r->out->end = UPLOAD_LATER_ASKED;
+    } else if (response->status == 0) {
         fail(r, 0, response->message[0] ? response->message : "not reached");
         if (r->job->stop && atomic_load(r->job->stop)) { /* we gave it up ourselves */
             r->out->failures--;

@@ -51,7 +51,7 @@ static bool take_options(const struct fw_upload_options *from, struct fw_upload_
             return false;
     }
     to->size = sizeof *to;
-    return true;
+    return to->allow <= FW_UPLOAD_ON_ALL;
 }
 
 static void fill_defaults(struct fw_upload_options *o)

@@ -35,12 +35,17 @@ while read -r sdk; do
         compile_all "$clang" "$root" "$out" -target "$target" -isysroot "$sdk"
         "$clang" -target "$target" -isysroot "$sdk" "$linker" -dynamiclib -Wl,-fatal_warnings \
             "$out"/*.o -o "$out/libframewalk.dylib"
-        for example in Hang Monitor; do
+        apple_upload_sources "$root" | compile_these "$clang" "$root" "$out/upload" -target "$target" -isysroot "$sdk" \
+            -Wno-unused-command-line-argument -fobjc-arc
+        "$clang" -target "$target" -isysroot "$sdk" "$linker" -dynamiclib -Wl,-fatal_warnings "$out/upload"/*.o \
+            "$out/libframewalk.dylib" -lz -framework Foundation -o "$out/libframewalk-upload.dylib"
+        for example in Hang Monitor Upload; do
             "$clang" -target "$target" -isysroot "$sdk" -I"$root/include" -fmodules \
                 -fmodules-cache-path="$work/cache" -fobjc-arc -Wall -Wextra -Werror "$linker" -Wl,-fatal_warnings \
-                -framework Foundation "$root/examples/apple/$example.m" "$out/libframewalk.dylib" -o "$out/$example"
+                -fmodule-map-file="$root/src/watch/apple/module.modulemap" -framework Foundation \
+                "$root/examples/apple/$example.m" "$out/libframewalk.dylib" "$out/libframewalk-upload.dylib" -o "$out/$example"
             if command -v swiftc >/dev/null; then
-                swiftc -target "$target" -sdk "$sdk" -I "$root/include" -typecheck -parse-as-library \
+                swiftc -target "$target" -sdk "$sdk" -I "$root/include" -I "$root/src/watch/apple" -typecheck -parse-as-library \
                     -warnings-as-errors "$root/examples/apple/$example.swift"
             fi
         done

@@ -11,7 +11,7 @@ endif()
 
 # Whatever compiler and sanitizers the rest is built with, this would be the same: once is enough.
 find_program(MUSL_GCC musl-gcc)
-if(MUSL_GCC AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT FW_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+if(MUSL_GCC AND NOT FW_FAST AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT FW_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
   # Headers of the kernel, which every C library shares, come last.
   set(fw_musl_flags -D_GNU_SOURCE -std=gnu11 -O1 -fPIC -fvisibility=hidden -Wall -Wextra -Wconversion
     -Wshadow -Wstrict-prototypes -Werror -idirafter /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}

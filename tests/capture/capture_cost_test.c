@@ -92,8 +92,13 @@ enum {
     STACK_SIZE = 1 << 20,
     PAINTED = 1 << 16,
     PAINT = 0xa5,
-    DOCUMENTED = 10 * 1024, /* in framewalk/capture.h */
+#if defined(__OPTIMIZE__) /* in framewalk/capture.h */
+    DOCUMENTED = 10 * 1024,
     DOCUMENTED_WARM = 4096,
+#else
+    DOCUMENTED = 11 * 1024,
+    DOCUMENTED_WARM = 5120,
+#endif
 };
 
 static size_t deepest;

@@ -202,6 +202,29 @@ static void deep_recursion(void **state)
                DEPTH);
 }
 
+/* Few frames are asked for: what is equal is the whole stack, not its first frames. */
+static void cut_at_a_depth(void **state)
+{
+    (void)state;
+    assert_true(target_start(&target, FW_PROGRAM_THREADS, LIST("futex:5", "futex:5", "futex:9")));
+    assert_true(target_wait_all(target.pid, 'S'));
+    struct fw_process *process = open_target();
+    const struct fw_process_options options = {.size = sizeof options, .max_frames = 2};
+    struct capture taken = capture(process, &options);
+    const struct fw_stack *stack[3];
+    assert_int_equal(taken.count, 4);
+    for (unsigned i = 0; i < 3; i++) {
+        stack[i] = &taken.threads[i + 1].thread.stack;
+        assert_int_equal(stack[i]->count, 2);
+        assert_int_equal(stack[i]->omitted, 0);
+        assert_int_equal(stack[i]->end, FW_END_LIMIT);
+        assert_int_equal(stack[i]->frames[1].address, stack[0]->frames[1].address);
+    }
+    assert_true(stack[0]->id == stack[1]->id);
+    assert_true(stack[0]->id != stack[2]->id);
+    fw_process_close(process);
+}
+
 /* A stopped process is captured and stays stopped; continued, it works. */
 static void stopped_stays_stopped(void **state)
 {
@@ -420,6 +443,7 @@ int main(void)
         cmocka_unit_test_teardown(describes_the_process, end_target),
         cmocka_unit_test_teardown(one_thread_only, end_target),
         cmocka_unit_test_teardown(deep_recursion, end_target),
+        cmocka_unit_test_teardown(cut_at_a_depth, end_target),
         cmocka_unit_test_teardown(stopped_stays_stopped, end_target),
         cmocka_unit_test_teardown(signals_and_sleeps_survive, end_target),
         cmocka_unit_test_teardown(threads_come_and_go, end_target),

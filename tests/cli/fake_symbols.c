@@ -166,6 +166,12 @@ static void count_asked(const struct fw_stack_address *stack, size_t count, size
     most_asked = asked > most_asked ? asked : most_asked;
 }
 
+fw_error fw_source_info(const struct fw_source *source, struct fw_source_info *info)
+{
+    *info = (struct fw_source_info){.size = info->size, .path = source->image, .missing = ""};
+    return FW_OK;
+}
+
 fw_error fw_symbolicate_stack(const struct fw_stack_address *stack, size_t count,
                               struct fw_symbols **symbols, struct fw_failure *why)
 {

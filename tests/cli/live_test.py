@@ -173,6 +173,23 @@ class Live(Case):
         self.assertRegex(text, r"\n  100\.0 %  +\d+  \S.*\n( +\S+.*\n)* +spinner_main  \(hang\)\n"
                          r" +compute  \(hang\)\n +mix  \(hang\)\n")
 
+    def test_profile_is_as_long_as_the_sampling(self):
+        """What the Firefox Profiler takes for the range: up to a period behind the last sample."""
+        result = run("dump", "--json", "--no-lines", "--seconds", "0.3", "--hz", "50", self.pid)
+        dump = json.loads(result.stdout)
+        fox = json.loads(run("symbolicate", "--to", "firefox", "-", input=result.stdout).stdout)
+        took, rounds = 1000 * dump["sampling"]["seconds"], dump["sampling"]["rounds"]
+        self.assertAlmostEqual(fox["meta"]["interval"], took / rounds, 2)
+        self.assertEqual(len(fox["threads"]), len(dump["threads"]))
+        for thread in fox["threads"]:
+            samples = thread["samples"]
+            self.assertEqual({len(samples[column]) for column in ("stack", "time", "weight")},
+                             {samples["length"]})
+            self.assertEqual(sum(samples["weight"]), rounds)
+            self.assertEqual(samples["time"], sorted(samples["time"]))
+            self.assertEqual(samples["time"][0], 0)
+            self.assertAlmostEqual(samples["time"][-1] + fox["meta"]["interval"], took, 1)
+
     def test_no_names(self):
         result = run("dump", "-q", "--json", self.pid)
         dump = json.loads(result.stdout)
@@ -219,7 +236,8 @@ class Core(Case):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        subprocess.run(["sh", "-c", 'ulimit -c unlimited; exec "$0" abort', HANG],
+        cls.program = shutil.copy(HANG, os.path.join(cls.folder.name, "program"))
+        subprocess.run(["sh", "-c", 'ulimit -c unlimited; exec "$0" abort', cls.program],
                        cwd=cls.folder.name, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                        timeout=60)
         cores = [name for name in os.listdir(cls.folder.name) if name.startswith("core")]
@@ -242,6 +260,38 @@ class Core(Case):
         self.assertEqual(dump["threads"][0]["signal"], signal.SIGABRT)
         text = run("dump", self.core).stdout
         self.assertIn("killed by SIGABRT (Aborted)", text)
+
+    def test_program_that_changed(self):
+        """Built anew since it crashed, or gone: what is missing is said once, with what to do."""
+        kept = self.program + "-kept"
+        os.rename(self.program, kept)
+        try:
+            for there, words in ((True, "is another file than this core's"),
+                                 (False, "is not there")):
+                if there:
+                    shutil.copy(FRAMEWALK, self.program)
+                result = run("dump", self.core)
+                self.assertEqual(result.returncode, 8)
+                said = [line for line in result.stdout.splitlines()
+                        if line.startswith("Incomplete: ") and self.program in line]
+                self.assertEqual(len(said), 1, result.stdout)
+                self.assertIn(words, said[0])
+                self.assertIn("--exe", said[0])
+                self.assertEqual(result.stderr.count(said[0].removeprefix("Incomplete: ")), 1)
+                result = run("dump", "--json", self.core)
+                self.assertEqual(result.returncode, 8)
+                self.assertTrue(any(words in text for text in json.loads(result.stdout)["missing"]))
+
+                result = run("dump", "--json", "--exe", kept, self.core)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assert_stacks(json.loads(result.stdout), live=False)
+                if there:
+                    result = run("dump", "--exe", self.program, self.core)
+                    self.assertEqual((result.returncode, result.stdout), (5, ""))
+                    self.assertIn("is not the program of this core", result.stderr)
+                    os.remove(self.program)
+        finally:
+            os.replace(kept, self.program)
 
     def test_truncated(self):
         short = self.core + "-short"

@@ -9,7 +9,18 @@ target_link_libraries(collector_fill PRIVATE framewalk_collector framewalk_symbo
 add_executable(post_body collector/post_body.c)
 target_include_directories(post_body PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(post_body PRIVATE collector_reports framewalk_core)
-foreach(name IN ITEMS openapi api)
+fw_collector_script(collector_plans plans_test.py $<TARGET_FILE:framewalk_collector_program>
+  $<TARGET_FILE:test_groups> $<TARGET_FILE:collector_fill> $<TARGET_FILE:post_body>)
+foreach(name IN ITEMS openapi api versions calls)
   fw_collector_script(collector_${name} ${name}_test.py
     $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:post_body> $<TARGET_FILE:framewalk>)
+endforeach()
+
+# What one project sends is its own: every route with a token of another one.
+foreach(database IN ITEMS "" postgres)
+  string(JOIN "_" name collector_isolation ${database})
+  string(REPLACE "postgres" "--postgres" option "${database}")
+  fw_collector_script(${name} isolation_test.py
+    $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:post_body> $<TARGET_FILE:framewalk>
+    ${option})
 endforeach()

@@ -70,14 +70,14 @@ def record(type_, payload):
     return head + crc32c(head + payload).to_bytes(4, "little") + padded
 
 
-def changed(report, type_, more):
-    """The report with `more` behind the payload of its first record of that type."""
+def changed(report, type_, more, instead=False):
+    """The report with `more` behind the payload of its first record of that type, or instead of it."""
     out, at, done = report[:8], 8, False
     while at < len(report):
         size = int.from_bytes(report[at:at + 4], "little")
         kind, end = report[at + 4], at + 12 + (size + 3) // 4 * 4
         if kind == type_ and not done:
-            out, done = out + record(kind, report[at + 12:at + 12 + size] + more), True
+            out, done = out + record(kind, (b"" if instead else report[at + 12:at + 12 + size]) + more), True
         else:
             out += report[at:end]
         at = end

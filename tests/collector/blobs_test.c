@@ -128,14 +128,14 @@ static void keys_are_listed(void **state)
     assert_int_equal(l.bytes, 40);
 }
 
-/* Small, of several parts, and from another file system. */
+/* Small and from another file system, where containers have little room; and of several parts. */
 static void files_become_blobs(void **state)
 {
     (void)state;
     const uint64_t sizes[] = {1000003, ((uint64_t)70 << 20) + 5};
     for (int i = 0; i < 2; i++) {
         char path[96];
-        snprintf(path, sizeof path, "%s/big", i ? "/dev/shm" : folder);
+        snprintf(path, sizeof path, "%s/fw-blob-%ld", i ? folder : "/dev/shm", (long)getpid());
         make_file(path, sizes[i]);
         FINE(blobs_put_file(blobs, "symbols/ab/cd/debuginfo", path, &why));
         assert_int_equal(access(path, F_OK), -1);

@@ -169,7 +169,7 @@ class Cluster(unittest.TestCase):
             threads = load.start(dead, key) + load.start(lives, key)
             time.sleep(random.uniform(0.5, 1.5))
             if not identities:
-                identities = [i for i, in self.db.rows("SELECT encode(debug_id, 'hex') FROM image"
+                identities = [i for i, in self.db.rows("SELECT encode(debug_id, 'hex') FROM project_image"
                                                        " WHERE length(debug_id) = 20 AND has_map = 0 ORDER BY id")]
             if identities:  # jobs run while it is killed
                 identity = identities.pop(0)

@@ -122,6 +122,85 @@ static void an_old_database_is_upgraded(void **state)
     assert_int_equal(number_now("SELECT duration_ns FROM report"), 7);
 }
 
+/* Two projects used image 1, which had a file of a key of the first; image 2 had one of an
+ * administrator's, image 3 one whose key nobody knows any more; image 4 nobody used. */
+static const char *const shared_rows[] = {
+    "INSERT INTO project (slug, name, created_ms) VALUES ('a', 'A', 1), ('b', 'B', 1)",
+    "INSERT INTO image (id_key, arch, debug_id, name, path, has_map, own) VALUES"
+    " ('i1', '', 'i1', 'one', '/one', 1, 1), ('i2', '', 'i2', 'two', '/two', 1, 1),"
+    " ('i3', '', 'i3', 'three', NULL, 1, 1), ('i4', '', 'i4', 'four', NULL, 0, 0)",
+    "INSERT INTO image_day (project, image, day, reports, frames) VALUES (1, 1, 5, 1, 1),"
+    " (1, 1, 6, 1, 1), (2, 1, 5, 1, 1), (2, 2, 5, 1, 1)",
+    "INSERT INTO stack (project, hash, frames, last_ms, main_image) VALUES (1, 'h', 'f', 1, 3)",
+    "INSERT INTO access_key (kind, hash, project, scopes, label, created_ms) VALUES"
+    " (2, 'k1', 1, 2, 'ci', 1), (2, 'k2', NULL, 63, 'admin', 1), (2, 'k3', 2, 2, 'twice', 1),"
+    " (2, 'k4', 1, 2, 'twice', 1)",
+    "INSERT INTO upload (id, name, size, received, state, message, created_ms, changed_ms,"
+    " created_by, owner) VALUES ('0123456789abcdef', 'x', 1, 1, 2, '', 1, 1, 'other label', 1),"
+    " ('fedcba9876543210', 'y', 1, 1, 2, '', 1, 1, 'admin', 2)",
+    "INSERT INTO symbol_file (debug_id, arch, kind, name, sha256, size, blob, map_blob, map_size,"
+    " features, state, uploaded_ms, uploaded_by, used_ms) VALUES"
+    " ('i1', '', 2, 'by its upload', 's1', 1, 'symbols/x-01234567', 'm1', 1, 'debug_info', 1, 1,"
+    " 'other label', 1),"
+    " ('i1', '', 1, 'by its label', 's2', 1, 'symbols/y-00000000', 'm2', 1, 'symtab', 0, 1, 'ci',"
+    " 1),"
+    " ('i2', '', 2, 'of an administrator', 's3', 1, 'symbols/z-00000000', 'm3', 1, 'debug_info',"
+    " 0, 1, 'admin', 1),"
+    " ('i3', '', 2, 'of nobody', 's4', 1, 'symbols/w-00000000', 'm4', 1, 'debug_info', 1, 1,"
+    " 'gone', 1),"
+    " ('i3', '', 1, 'of a label that two projects have', 's5', 1, 'symbols/v-00000000', 'm5', 1,"
+    " 'symtab', 0, 1, 'twice', 1)",
+};
+
+static int64_t file_of(const char *name, const char *column)
+{
+    char sql[160];
+    snprintf(sql, sizeof sql, "SELECT %s FROM symbol_file WHERE name = '%s'", column, name);
+    return number_now(sql);
+}
+
+static void images_and_files_get_owners(void **state)
+{
+    (void)state;
+    uint64_t version;
+    db_close(db);
+    make_without_tables();
+    FINE(db_open_as_it_is(url, &db, &version, &why));
+    FINE(db_migrate(db, schema_migrations, 3, &why));
+    for (size_t i = 0; i < sizeof shared_rows / sizeof *shared_rows; i++) {
+        struct db_conn *conn = taken(DB_WRITE);
+        FINE(db_run(conn, &why, shared_rows[i], DB_NONE));
+        db_give(db, conn);
+    }
+    db_close(db);
+    FINE(db_open(url, &db, &why));
+    assert_int_equal(file_of("by its upload", "project"), 1);
+    assert_int_equal(file_of("by its upload", "state"), 1);
+    assert_int_equal(file_of("by its label", "project"), 1);
+    assert_int_equal(file_of("by its label", "state"), 0);
+    assert_int_equal(file_of("of an administrator", "project"), 0);
+    assert_int_equal(file_of("of an administrator", "state"), 1);
+    assert_int_equal(file_of("of nobody", "project"), 0);
+    assert_int_equal(file_of("of a label that two projects have", "project"), 0);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM symbol_file"), 5);
+    /* A row for each project that has the image; a map for who may use it. */
+    assert_int_equal(number_now("SELECT COUNT(*) FROM project_image"), 4);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM project_image WHERE image = 1"
+                                " AND name = 'one' AND path = '/one' AND debug_id = 'i1'"),
+                     2);
+    assert_int_equal(
+        number_now("SELECT has_map FROM project_image WHERE image = 1 AND project = 1"), 1);
+    assert_int_equal(
+        number_now("SELECT has_map FROM project_image WHERE image = 1 AND project = 2"), 0);
+    assert_int_equal(number_now("SELECT has_map FROM project_image WHERE image = 2"), 1);
+    assert_int_equal(number_now("SELECT project FROM project_image WHERE image = 3"), 1);
+    /* Whose names went gets them taken out of its groups. */
+    assert_int_equal(number_now("SELECT COUNT(*) FROM job WHERE kind = 'names'"), 1);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM job WHERE subject = '1' AND state = 0"), 1);
+    assert_int_equal(number_now("SELECT project FROM upload WHERE name = 'x'"), 1);
+    assert_int_equal(number_now("SELECT project FROM upload WHERE name = 'y'"), 0);
+}
+
 struct server {
     pthread_t thread;
     fw_error error;
@@ -158,6 +237,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_table_of_the_schema_is_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_schema_is_brought_up_or_left_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_old_database_is_upgraded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(images_and_files_get_owners, set_up, tear_down),
         cmocka_unit_test_setup_teardown(servers_may_start_at_once, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,7 @@
 /* What a report comes to: the stack it is grouped by, durations, sums; of made-up reports and of
- * real ones of other tools. Also stacks as bytes, and which version is later. */
+ * real ones of other tools. Also stacks as bytes. */
 #include "collector/digest.h"
 #include "collector/reports.h"
-#include "collector/versions.h"
 #include "report/fwr_write.h"
 
 #include <setjmp.h>
@@ -530,18 +529,6 @@ static void test_spindump_tree(void **state)
     drop();
 }
 
-static void test_versions(void **state)
-{
-    (void)state;
-    assert_true(version_is_later("2.10", "", "2.9", ""));
-    assert_false(version_is_later("2.9", "", "2.10", ""));
-    assert_false(version_is_later("2.9", "", "2.9", ""));
-    assert_true(version_is_later("2.9", "1207", "2.9", "900"));
-    assert_true(version_is_later("2.9.1", "", "2.9", "99999999999999999999999"));
-    assert_true(version_is_later("2.0", "", "", ""));
-    assert_false(version_is_later("1.02", "", "1.2", ""));
-}
-
 static int tear_down(void **state)
 {
     (void)state;
@@ -564,7 +551,6 @@ int main(void)
         cmocka_unit_test(test_scripts_stand_in_their_stack),
         cmocka_unit_test(test_jit_functions_are_known_by_name),
         cmocka_unit_test(test_spindump_tree),
-        cmocka_unit_test(test_versions),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

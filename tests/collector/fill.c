@@ -103,11 +103,14 @@ static void fill_image(struct fill *f, int number)
         id[i] = (uint8_t)next(f);
     snprintf(name, sizeof name, number ? "lib%02d.so" : "shop", number);
     f->images[number] =
-        one(f,
-            "INSERT INTO image (id_key, arch, debug_id, name, path, has_map, own)"
-            " VALUES ($1, 'x86_64', $1, $2, $3, $4, $5) RETURNING id",
-            DB_VALUES(db_bytes(id, sizeof id), db_text(name), db_text("/opt/shop/lib"),
-                      db_int(f->map != NULL), db_int(number < 5)));
+        one(f, "INSERT INTO image (id_key, arch) VALUES ($1, 'x86_64') RETURNING id",
+            DB_VALUES(db_bytes(id, sizeof id)));
+    run(f,
+        "INSERT INTO project_image (project, image, debug_id, name, path, has_map, own)"
+        " VALUES ($6, $7, $1, $2, $3, $4, $5)",
+        DB_VALUES(db_bytes(id, sizeof id), db_text(name), db_text("/opt/shop/lib"),
+                  db_int(f->map != NULL), db_int(number < 5), db_int(f->project),
+                  db_int(f->images[number])));
     if (f->map)
         run(f,
             "INSERT INTO symbol_file (debug_id, arch, kind, name, sha256, size, blob, map_blob,"
@@ -140,11 +143,12 @@ static void fill_names(struct fill *f)
         char version[16], build[16];
         snprintf(version, sizeof version, "2.%d", i);
         snprintf(build, sizeof build, "%d", 100 + i);
-        f->versions[i] = one(f,
-                             "INSERT INTO version (project, version, build, first_ms)"
-                             " VALUES ($1, $2, $3, $4) RETURNING id",
-                             DB_VALUES(db_int(f->project), db_text(version), db_text(build),
-                                       db_int((f->today - DAYS + i * 4) * 86400000)));
+        f->versions[i] =
+            one(f,
+                "INSERT INTO version (project, version, build, first_ms, date_ms, last_ms)"
+                " VALUES ($1, $2, $3, $4, $4, $4) RETURNING id",
+                DB_VALUES(db_int(f->project), db_text(version), db_text(build),
+                          db_int((f->today - DAYS + i * 4) * 86400000)));
     }
     for (int i = 0; i < SYSTEMS; i++)
         f->systems[i] = fill_term(f, 1, "Debian 12.%d", i);
@@ -314,6 +318,25 @@ static void fill_sums(struct fill *f)
         " slow1, slow2, slow3) SELECT project, device, day, version, COUNT(*), "
         "SUM(duration_ns), " KILLED ", " CLASSES
         " FROM report GROUP BY project, device, day, version",
+        DB_NONE);
+    run(f,
+        "INSERT INTO group_install (group_id, install, reports, last_day) SELECT group_id, install,"
+        " COUNT(*), MAX(day) FROM report GROUP BY group_id, install",
+        DB_NONE);
+    run(f,
+        "INSERT INTO call_site (project, api, image, site_offset, kind) SELECT DISTINCT project,"
+        " api, caller_image, caller_offset, caller_kind FROM call",
+        DB_NONE);
+    run(f,
+        "INSERT INTO call_day (project, version, site, day, count) SELECT c.project, c.version,"
+        " s.id, c.last_ms / 86400000, CAST(SUM(c.count) AS BIGINT) FROM call c JOIN call_site s"
+        " ON s.project = c.project AND s.api = c.api AND s.image = c.caller_image"
+        " AND s.site_offset = c.caller_offset AND s.kind = c.caller_kind"
+        " GROUP BY c.project, c.version, s.id, c.last_ms / 86400000",
+        DB_NONE);
+    run(f,
+        "INSERT INTO job (kind, subject, payload, state, run_ms, created_ms, changed_ms)"
+        " VALUES ('calls', '', '', 0, 0, 0, 0)",
         DB_NONE);
     run(f,
         "UPDATE hang_group SET reports = s.n, blocked_ns = s.b, longest_ns = s.l, killed = s.k,"

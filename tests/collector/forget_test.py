@@ -6,6 +6,7 @@ import collections
 import os
 import random
 import re
+import sys
 import time
 
 import api_support
@@ -22,7 +23,7 @@ def install_of(report):
 
 def body_bytes(s, ids):
     """{id: bytes as they are stored}, from the packs or the inbox."""
-    found = {}
+    found, packs = {}, {}
     for id_, key, offset, size, body in s.sql(
             "SELECT HEX(report.report_id), pack.key, body_offset, body_size, HEX(inbox_body.body)"
             " FROM report LEFT JOIN pack ON pack.id = report.pack"
@@ -30,38 +31,50 @@ def body_bytes(s, ids):
         if id_ not in ids:
             continue
         if key:
-            found[id_] = s.read_blob(key)[offset:offset + size]
+            if key not in packs:
+                packs[key] = s.read_blob(key)
+            found[id_] = packs[key][offset:offset + size]
         else:
             found[id_] = bytes.fromhex(body)
     return found
 
 
+def starts_in(wanted, data):
+    """Those of `wanted` whose first 8 bytes the data has at any place: one pass, however many are wanted."""
+    by_word = {}
+    for piece in wanted:
+        by_word.setdefault(int.from_bytes(piece[:8], sys.byteorder), []).append(piece)
+    words, found = set(by_word), set()
+    for shift in range(min(8, len(data))):
+        end = shift + (len(data) - shift) // 8 * 8
+        found |= words.intersection(memoryview(data)[shift:end].cast("Q"))
+    return {piece for word in found for piece in by_word[word]}
+
+
 def pieces(bodies, others):
     """Of these bodies and of no other one: what is left of 48 bytes in a row holds one of them."""
-    rest = b"".join(others)
     found = {b[i:i + WINDOW] for b in bodies for i in range(0, len(b) - WINDOW + 1, STEP)}
-    return {piece for piece in found if piece not in rest}
+    return found - starts_in(found, b"".join(others))
 
 
 def found_in(s, wanted):
     """Which files of the data folder, or objects of the store, hold any of them."""
-    folder, files = s.folder, {}
+    folder, files = s.folder, []
+
+    def look(name, data):
+        if any(piece in data for piece in starts_in(wanted, data)):
+            files.append(name)
+
     for key in s.blobs() if S3 else []:
-        data = s.read_blob(key)
-        hits = sum(w in data for w in wanted)
-        if hits:
-            files[key] = hits
+        look(key, s.read_blob(key))
     for at, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(at, name)
             try:
                 with open(path, "rb") as file:
-                    data = file.read()
+                    look(os.path.relpath(path, folder), file.read())
             except OSError:
                 continue
-            hits = sum(w in data for w in wanted)
-            if hits:
-                files[os.path.relpath(path, folder)] = hits
     return files
 
 

@@ -148,8 +148,13 @@ def check_actions(server):
     ids = [g["id"] for g in groups(server, sort="reports")]
     for action, status in (("ignore", "ignored"), ("open", "open"), ("resolve", "resolved")):
         assert must(200, act(server, ids[0], action))["status"] == status
-    assert must(200, act(server, ids[0], "resolve", version="1.0"))["resolved_version"] == "1.0 (1)"
-    assert act(server, ids[0], "resolve", version="7.7")[0] == 404
+    newest = must(200, server.json("GET", P + "/versions"))["items"][0]["version"]
+    for body, version, after in (({"version": "1.0"}, "1.0", False), ({"version": "7.7 (2)"}, "7.7 (2)", False),
+                                 ({"after": "1.0"}, "1.0", True), ({}, newest, True)):
+        group = must(200, act(server, ids[0], "resolve", **body))
+        assert (group["resolved_version"], group["resolved_after"]) == (version, after), group
+    for body in ({"version": 7}, {"version": ""}, {"version": "1", "after": "1"}, {"after": "x" * 300}):
+        assert act(server, ids[0], "resolve", **body)[0] == 400, body
     assert must(200, act(server, ids[0], "open"))["resolved_version"] is None
     hostile = "<script>alert(1)</script>\u202e\n\"'"
     assert must(200, act(server, ids[0], "note", note=hostile))["note"] == hostile

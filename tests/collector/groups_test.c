@@ -79,6 +79,19 @@ static int tear_down_groups(void **state)
 /* --- A database with stacks that wait for names -------------------------------------------------
  */
 
+static void add_image(struct db_conn *conn, const char *name, const char *path,
+                      const uint8_t *debug_id, size_t size)
+{
+    int64_t row;
+    FINE(db_query_int(conn, &row, &why,
+                      "INSERT INTO image (id_key, arch) VALUES ($1, 'x86_64') RETURNING id",
+                      DB_VALUES(db_bytes(debug_id, size))));
+    FINE(db_run(conn, &why,
+                "INSERT INTO project_image (project, image, debug_id, name, path)"
+                " VALUES (1, $1, $2, $3, $4)",
+                DB_VALUES(db_int(row), db_bytes(debug_id, size), db_text(name), db_text(path))));
+}
+
 static void make_project(struct db_conn *conn)
 {
     FINE(db_run(conn, &why,
@@ -92,14 +105,8 @@ static void make_project(struct db_conn *conn)
                     " VALUES (1, $1, '', $2)",
                     DB_VALUES(db_text(text), db_int(v))));
     }
-    FINE(db_run(conn, &why,
-                "INSERT INTO image (id_key, arch, debug_id, name, path)"
-                " VALUES ($1, 'x86_64', $1, 'shop', '/opt/shop/shop')",
-                DB_VALUES(db_bytes(id, id_size))));
-    FINE(db_run(conn, &why,
-                "INSERT INTO image (id_key, arch, debug_id, name, path)"
-                " VALUES ($1, 'x86_64', $1, 'libc.so.6', '/lib/libc.so.6')",
-                DB_VALUES(db_bytes("libc-libc-libc-x", 16))));
+    add_image(conn, "shop", "/opt/shop/shop", id, id_size);
+    add_image(conn, "libc.so.6", "/lib/libc.so.6", (const uint8_t *)"libc-libc-libc-x", 16);
 }
 
 static void add_reports(struct db_conn *conn, int64_t stack, int64_t group)
@@ -177,7 +184,8 @@ static void sum_all(void)
         "INSERT INTO group_term (group_id, term, reports, blocked_ns)"
         " SELECT group_id, device, COUNT(*), CAST(SUM(duration_ns) AS BIGINT) FROM report"
         " WHERE group_id IS NOT NULL GROUP BY group_id, device",
-        "INSERT INTO group_install (group_id, install, reports) SELECT group_id, install, COUNT(*)"
+        "INSERT INTO group_install (group_id, install, reports, last_day) SELECT group_id, install,"
+        " COUNT(*), MAX(day)"
         " FROM report WHERE group_id IS NOT NULL GROUP BY group_id, install",
         "UPDATE hang_group SET reports = 0, blocked_ns = 0, longest_ns = 0, killed = 0,"
         " installs = (SELECT COUNT(*) FROM group_install i WHERE i.group_id = hang_group.id)",
@@ -234,7 +242,7 @@ static void debug_file_arrives(void)
     if (!store_debug_file(&c, "/proc/self/exe", &file, &why))
         fail_msg("%s", why.message);
     assert_memory_equal(file.id, id, id_size);
-    change("UPDATE image SET has_map = 1, own = 1, map_ms = 1 WHERE id = 1");
+    change("UPDATE project_image SET has_map = 1, own = 1, map_ms = 1 WHERE image = 1");
     symbols_changed(c.symbols, id, id_size);
 }
 
@@ -285,6 +293,10 @@ static void check_sums(void)
                    " OR g.installs <> (SELECT COUNT(DISTINCT install) FROM report r"
                    " WHERE r.group_id = g.id)"),
         0);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM group_install i WHERE i.last_day <>"
+                                " (SELECT MAX(r.day) FROM report r WHERE r.group_id = i.group_id"
+                                " AND r.install = i.install)"),
+                     0);
     assert_int_equal(number_now("SELECT COUNT(*) FROM group_day d WHERE NOT EXISTS"
                                 " (SELECT 1 FROM hang_group g WHERE g.id = d.group_id)"),
                      0);
@@ -623,20 +635,28 @@ static void resolved_in_a_version(void **state)
     (void)state;
     fill(300);
     struct db_conn *conn = begun();
-    assert_int_equal(groups_set_status(conn, 1, 1, GROUP_RESOLVED, "9.9", &why), FW_ERR_NOT_FOUND);
-    FINE(groups_set_status(conn, 1, 1, GROUP_RESOLVED, "1.2", &why));
+    struct group_fixed fixed;
+    FINE(groups_resolve(conn, 1, 1, &(struct group_fix){"9.9", false}, &fixed, &why));
+    assert_string_equal(fixed.version, "9.9"); /* has not come out */
+    FINE(groups_resolve(conn, 1, 1, &(struct group_fix){"1.2 (7)", false}, &fixed, &why));
     FINE(groups_set_note(conn, 1, 1, "mended by the new cache", &why));
     done(conn);
-    assert_int_equal(number_now("SELECT resolved_version FROM hang_group WHERE id = 1"), 2);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE id = 1 AND status = 2"
+                                " AND fixed_version = '1.2' AND fixed_build = '7'"
+                                " AND fixed_after = 0"),
+                     1);
     conn = begun();
-    FINE(groups_set_status(conn, 1, 1, GROUP_RESOLVED, NULL, &why));
+    FINE(groups_resolve(conn, 1, 1, &(struct group_fix){NULL, false}, &fixed, &why));
     done(conn);
-    assert_int_equal(number_now("SELECT resolved_version FROM hang_group WHERE id = 1"), VERSIONS);
+    assert_true(fixed.after);
+    char newest[16];
+    snprintf(newest, sizeof newest, "1.%d", VERSIONS);
+    assert_string_equal(fixed.version, newest);
     conn = begun();
-    FINE(groups_set_status(conn, 1, 1, GROUP_OPEN, NULL, &why));
+    FINE(groups_set_status(conn, 1, 1, GROUP_OPEN, &why));
     done(conn);
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE id = 1 AND status = 0"
-                                " AND resolved_version IS NULL"),
+                                " AND fixed_version IS NULL"),
                      1);
 }
 
@@ -655,7 +675,8 @@ static void late_names_open_a_resolved_group(void **state)
     change("UPDATE report SET version = 1");
     sum_all();
     conn = begun();
-    FINE(groups_set_status(conn, 1, group_of(known), GROUP_RESOLVED, "1.1", &why));
+    struct group_fixed fixed;
+    FINE(groups_resolve(conn, 1, group_of(known), &(struct group_fix){"1.2", false}, &fixed, &why));
     done(conn);
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE status = 2"), 1);
     /* The same stack, grouped while nobody knew names, seen in 1.1 and 1.2 alone. */
@@ -681,6 +702,9 @@ static void late_names_open_a_resolved_group(void **state)
     assert_int_equal(group_of(late), group_of(known));
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE status = 2"), 0);
     assert_int_equal(number_now("SELECT COUNT(*) FROM hang_group WHERE reopened_ms > 0"), 1);
+    assert_int_equal(number_now("SELECT COUNT(*) FROM group_event WHERE action = 'reopened'"
+                                " AND detail LIKE '1.2%' AND who = ''"),
+                     1);
     check_sums();
 }
 
@@ -695,7 +719,7 @@ static void a_debug_file_counts_the_generation_up(void **state)
                                 " WHERE name = 'generation'");
     struct db_conn *conn = taken(DB_WRITE);
     FINE(db_begin(conn, &why));
-    FINE(symbol_store_choose(conn, id, id_size, &why));
+    FINE(symbol_store_choose(conn, 0, id, id_size, &why));
     FINE(db_commit(conn, &why));
     db_give(db, conn);
     assert_int_equal(number_now("SELECT CAST(value AS BIGINT) FROM setting"

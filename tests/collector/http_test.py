@@ -122,6 +122,9 @@ class Requests(unittest.TestCase):
                        b"/parts/1?a=%ff", b"/parts/1?" + b"a&" * 70, b"*", b"parts",
                        b"/buildid/..%2f..%2fetc/passwd", b"/s/x/../../etc"):
             self.assertEqual(self.s.target(target), 400, target)
+        # More arguments than the head's memory holds are answered, too.
+        for query in (b"&" * 4000, b"a&" * 2000, b"a=b&" * 1500, b"?" * 4000):
+            self.assertIn(self.s.target(b"/parts/1?" + query), (200, 400), query[:4])
         # Unescaped once: what is escaped twice is text.
         reply = self.s.get("/parts/%252e%252e")
         self.assertEqual((reply.status, reply.json()["id"]), (200, "%2e%2e"))
@@ -143,6 +146,10 @@ class Requests(unittest.TestCase):
                      b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5x\r\n\r\nhello"):
             got = self.s.raw(head, timeout=1)
             self.assertNotIn(b" 200 ", got.split(b"\r\n")[0], head)
+        # More cookies than the head's memory holds: libmicrohttpd may close without an answer,
+        # and forgets to tell that the request is over. (The leak checker ends the driver with 1.)
+        got = self.s.raw(b"GET /counts HTTP/1.1\r\nHost: x\r\nCookie: " + b"a=b; " * 3000 + b"\r\n\r\n")
+        self.assertTrue(got.startswith(b"HTTP/1.1 431") or got == b"", got[:80])
         # Both lengths: the way of request smuggling.
         got = self.s.raw(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
                          b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /counts HTTP/1.1\r\nHost: x"
@@ -407,6 +414,52 @@ class Requests(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
+    def sockets_of(self, s):
+        """How many sockets the server has open."""
+        folder = "/proc/%d/fd" % s.process.pid
+        found = 0
+        for name in os.listdir(folder):
+            try:
+                found += os.readlink(os.path.join(folder, name)).startswith("socket:")
+            except OSError:
+                pass # closed meanwhile
+        return found
+
+    def test_clients_that_leave_early_are_noticed(self):
+        """What they sent and their end arrive together, in the middle of a request; long before
+        the time for a head is over nothing is left of them."""
+        with Driver() as s:
+            before = self.sockets_of(s)
+            for begin in (b"GET /counts HTTP/1.1\r\n", b"GET /counts HTTP/1.1\r\nHost: x\r\nX: y",
+                          b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc",
+                          b"PATCH /stream HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc",
+                          b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc", b"GE"):
+                for _ in range(20):
+                    with socket.create_connection(("127.0.0.1", s.port)) as c:
+                        c.sendall(begin)
+            until = time.monotonic() + 15
+            while self.sockets_of(s) > before and time.monotonic() < until:
+                time.sleep(0.1)
+            self.assertEqual(self.sockets_of(s), before)
+            self.assertEqual(s.get("/counts").status, 200)
+
+    def test_half_closed_connections_are_answered(self):
+        with Driver() as s, socket.create_connection(("127.0.0.1", s.port), timeout=30) as c:
+            c.sendall(b"GET /later?ms=3000 HTTP/1.1\r\nHost: x\r\n\r\n")
+            c.shutdown(socket.SHUT_WR) # a whole request, and no other one
+            self.assertTrue(c.recv(1000).startswith(b"HTTP/1.1 200"))
+
+    def test_stop_waits_for_no_half_heads(self):
+        driver = Driver()
+        driver.start()
+        with socket.create_connection(("127.0.0.1", driver.port)) as c:
+            c.sendall(b"GET /counts HTTP/1.1\r\nHost: x\r\n")
+            for _ in range(20): # what was sent before these was read
+                driver.get("/counts")
+            driver.stop()
+        self.assertFalse([line for line in driver.log if "cut off" in line], driver.log)
+        driver.__exit__(None, None, None)
+
     def test_stop_waits_for_requests(self):
         driver = Driver()
         driver.start()
@@ -468,6 +521,38 @@ class Ends(unittest.TestCase):
                 other.sendall(b"GET /counts HTTP/1.1\r\nHost: x\r\n\r\n")
                 self.assertIn(b"200", other.recv(100))
             [c.close() for c in idle]
+
+
+    def test_connections_of_an_address(self):
+        def answered(connection):
+            try:
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                return b"200" in connection.recv(100)
+            except OSError:
+                return False
+
+        with Server("--connections-per-address", "4") as s:
+            def come(source):
+                return socket.create_connection(("127.0.0.1", s.port), timeout=30, source_address=(source, 0))
+
+            many = [come("127.0.0.1") for _ in range(8)]
+            self.assertEqual([answered(c) for c in many], [True] * 4 + [False] * 4)
+            for source in ("127.0.0.2", "127.0.0.3"):
+                with come(source) as other:
+                    self.assertTrue(answered(other), source)
+            for c in many:
+                c.close()
+            until = time.monotonic() + 15
+            while time.monotonic() < until:
+                with come("127.0.0.1") as again:
+                    if answered(again):
+                        break
+            else:
+                self.fail("the address stays locked out")
+        with Server("--connections-per-address", "4", "--trusted-proxy", "127.0.0.1") as s:
+            many = [socket.create_connection(("127.0.0.1", s.port), timeout=30) for _ in range(8)]
+            self.assertEqual([answered(c) for c in many], [True] * 8)
+            [c.close() for c in many]
 
 
 class Life(unittest.TestCase):

@@ -192,9 +192,10 @@ static void expect_sums(void)
                 "SELECT group_id, day, version, COUNT(*), CAST(SUM(duration_ns) AS BIGINT),"
                 " SUM(CASE WHEN ending = 2 THEN 1 ELSE 0 END) FROM report"
                 " WHERE group_id IS NOT NULL GROUP BY group_id, day, version");
-    expect_same("SELECT group_id, install, reports FROM group_install",
-                "SELECT group_id, install, COUNT(*) FROM report WHERE group_id IS NOT NULL"
-                " GROUP BY group_id, install");
+    expect_same(
+        "SELECT group_id, install, reports, last_day FROM group_install",
+        "SELECT group_id, install, COUNT(*), MAX(day) FROM report WHERE group_id IS NOT NULL"
+        " GROUP BY group_id, install");
     expect_same("SELECT id, reports, blocked_ns, longest_ns, killed, first_ms, last_ms,"
                 " first_version, last_version FROM hang_group",
                 "SELECT group_id, COUNT(*), CAST(SUM(duration_ns) AS BIGINT), MAX(duration_ns),"
@@ -208,7 +209,7 @@ static void expect_sums(void)
                 " FROM project_day",
                 "SELECT COUNT(*), CAST(SUM(observed_ns) AS BIGINT) FROM session");
     expect_same("SELECT CAST(SUM(reports) AS BIGINT) FROM image_day WHERE image ="
-                " (SELECT id FROM image WHERE name = 'libc.so.6')",
+                " (SELECT image FROM project_image WHERE name = 'libc.so.6')",
                 "SELECT COUNT(*) FROM report");
     assert_int_equal(number_now("SELECT COUNT(*) FROM session WHERE observed_ns < 0"), 0);
     assert_int_equal(number_now("SELECT COUNT(DISTINCT session) - (SELECT COUNT(*) FROM session)"
@@ -339,8 +340,7 @@ static void test_groups_come_back(void **state)
     add_many(0, 100);
     until_processed();
     /* All in the oldest version are resolved there; others that are newer open them again. */
-    run("UPDATE hang_group SET status = 2, resolved_version ="
-        " (SELECT id FROM version WHERE version = '2.9')");
+    run("UPDATE hang_group SET status = 2, fixed_version = '2.9', fixed_after = 1");
     add_many(100, 100);
     until_processed();
     int64_t again = number_now("SELECT COUNT(*) FROM hang_group WHERE reopened_ms IS NOT NULL");

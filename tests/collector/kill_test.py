@@ -38,7 +38,7 @@ class Files:
         left = [i for i in self.contents if i not in self.done]
         if left:
             return left[0]
-        images = [i for i, in self.db.rows("SELECT lower(hex(debug_id)) FROM image WHERE has_map = 0 AND"
+        images = [i for i, in self.db.rows("SELECT lower(hex(debug_id)) FROM project_image WHERE has_map = 0 AND"
                                            " length(debug_id) = 20 LIMIT 1")]
         identity = images[0] if images else "%040x" % random.getrandbits(160)
         self.contents[identity] = named_elf(self.folder, identity, size=1 << 20) + os.urandom(300000)

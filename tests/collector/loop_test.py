@@ -6,7 +6,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from debug_files import build_id, split_elf
@@ -75,6 +77,31 @@ class Loop(unittest.TestCase):
                 return
         self.fail("three hangs were not seen in five runs")
 
+    def found(self, words):
+        query = urllib.parse.urlencode({"q": words})
+        return [g["title"] for g in self.get("/api/v1/projects/default/groups?" + query)["items"]]
+
+    def search(self, places):
+        """By function, image, file and line, in any case; of several words each must be found, in any order."""
+        line = places["type_letter"][0]
+        for words in ("type_letter", "TYPE_letter", "loop_demo.c:%d" % line, "  serve   type_letter ",
+                      "loop_demo.c:%d loop_demo" % line, "main run_loop serve loop_demo type_letter"):
+            self.assertEqual(set(self.found(words)), {"type_letter"}, words)
+        self.assertGreaterEqual(len(self.found("loop_demo")), 3)
+        for words in ("type_letter make_thumbnail_", "loop_demo.c:%d0" % line, "100%", "loop_demo_c"):
+            self.assertEqual(self.found(words), [], words)
+
+    def figures(self):
+        """What /metrics counts of this moves, and at rest nothing waits."""
+        of = lambda: dict(line.split() for line in self.server.get("/metrics").text().splitlines()
+                          if not line.startswith("#"))
+        self.assertGreater(int(of()["framewalk_jobs_done_total"]), 0)
+        self.assertGreater(int(of()["framewalk_frames_named_total"]), 0)
+        until = time.monotonic() + 30
+        while int(of()["framewalk_jobs_queued"]) and time.monotonic() < until:
+            time.sleep(0.1) # jobs that come round by themselves, at the start
+        self.assertEqual(int(of()["framewalk_jobs_queued"]), 0)
+
     def test_1_the_loop(self):
         place = os.path.join(self.folder, "app")
         os.mkdir(place)
@@ -109,6 +136,8 @@ class Loop(unittest.TestCase):
             self.assertEqual(os.path.basename(after[function]["file"]), "loop_demo.c")
             self.assertIn(after[function]["line"], lines, function)
         self.assertGreater(after["make_thumbnail"]["blocked_ns"], 0)
+        self.search(places)
+        self.figures()
         self.assertFalse([t for t in after if "near 0x" in t])
         self.assertNotIn(identity, self.missing())
         self.assertEqual([g["note"] for g in after.values() if g["note"]], ["seen by us"])

@@ -87,15 +87,15 @@ static fw_error put_row(struct collector *c, const struct stored_file *image, co
         return error;
     error = db_begin(conn, why);
     if (error == FW_OK)
-        error = db_run(conn, why,
-                       "INSERT INTO symbol_file (debug_id, arch, kind, name, sha256, size, blob,"
-                       " map_blob, map_size, features, state, uploaded_ms, uploaded_by, used_ms)"
-                       " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '[\"debug_info\"]', 1, 1000,"
-                       " 'test', 1000) ON CONFLICT (debug_id, arch, kind, sha256) DO NOTHING",
-                       DB_VALUES(db_bytes(image->id, image->id_size), db_text(image->arch),
-                                 db_int(row->kind), db_text(row->name), db_bytes(sha, 32),
-                                 db_int((int64_t)row->file.size), db_text(blob), db_text(map_blob),
-                                 db_int((int64_t)row->map.size)));
+        error = db_run(
+            conn, why,
+            "INSERT INTO symbol_file (debug_id, arch, kind, name, sha256, size, blob,"
+            " map_blob, map_size, features, state, uploaded_ms, uploaded_by, used_ms)"
+            " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '[\"debug_info\"]', 1, 1000,"
+            " 'test', 1000) ON CONFLICT (debug_id, project, arch, kind, sha256) DO NOTHING",
+            DB_VALUES(db_bytes(image->id, image->id_size), db_text(image->arch), db_int(row->kind),
+                      db_text(row->name), db_bytes(sha, 32), db_int((int64_t)row->file.size),
+                      db_text(blob), db_text(map_blob), db_int((int64_t)row->map.size)));
     if (error == FW_OK)
         error = db_commit(conn, why);
     db_give(c->db, conn);

@@ -10,3 +10,6 @@ fw_collector_test(collector_symbol_layout collector/symbol_layout_test.c)
 # Tools that fetch from the real server.
 fw_collector_script(collector_symbol_paths symbol_paths_test.py
   $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)
+# Return addresses of 32-bit ARM, in reports, as addresses, and on the server.
+fw_collector_script(report_thumb thumb_test.py
+  $<TARGET_FILE:framewalk_collector_program> $<TARGET_FILE:framewalk>)

@@ -34,7 +34,7 @@ static struct stored_file must_store(struct test_store *store, const char *path)
 
 static struct symbols_image *take(struct test_store *store, const struct stored_file *file)
 {
-    return symbols_take(store->collector.symbols, file->id, file->id_size, file->arch);
+    return symbols_take(store->collector.symbols, 0, file->id, file->id_size, file->arch);
 }
 
 static struct fw_source *open_library(struct fw_symbolicator **symbolicator, const char *path)
@@ -278,9 +278,9 @@ static void test_late(void **state)
     symbols_changed(store.collector.symbols, file.id, file.id_size);
     struct symbols_image *image = take(&store, &file);
     assert_non_null(image);
-    assert_null(symbols_take(store.collector.symbols, file.id, 0, NULL));
-    assert_null(symbols_take(store.collector.symbols, file.id, 65, NULL));
-    assert_null(symbols_take(store.collector.symbols, file.id, file.id_size - 1, NULL));
+    assert_null(symbols_take(store.collector.symbols, 0, file.id, 0, NULL));
+    assert_null(symbols_take(store.collector.symbols, 0, file.id, 65, NULL));
+    assert_null(symbols_take(store.collector.symbols, 0, file.id, file.id_size - 1, NULL));
     symbols_drop(image);
     test_store_close(&store);
     test_store_close(&other);
@@ -297,12 +297,12 @@ static void test_other_server(void **state)
     struct stored_file file = must_store(&other, programs[0]);
     struct symbols *second;
     assert_int_equal(symbols_open(&store.collector, 1 << 30, &second, &why), FW_OK);
-    assert_null(symbols_take(second, file.id, file.id_size, NULL));
+    assert_null(symbols_take(second, 0, file.id, file.id_size, NULL));
     must_store(&store, programs[0]);
     struct symbols_image *image = NULL;
     for (unsigned i = 0; !image && i < 2000; i++) { /* 20 s: there is no limit to be measured */
         usleep(10000);
-        image = symbols_take(second, file.id, file.id_size, NULL);
+        image = symbols_take(second, 0, file.id, file.id_size, NULL);
     }
     assert_non_null(image);
     symbols_drop(image);
@@ -363,14 +363,14 @@ static void test_breakpad_id(void **state)
     uint8_t id[16];
     for (size_t i = 0; i < 16; i++)
         id[i] = file.id[order[i]];
-    assert_null(symbols_take_breakpad(store.collector.symbols, id));
+    assert_null(symbols_take_breakpad(store.collector.symbols, 0, id));
     must_store(&store, programs[0]);
     symbols_changed(store.collector.symbols, file.id, file.id_size);
-    struct symbols_image *image = symbols_take_breakpad(store.collector.symbols, id);
+    struct symbols_image *image = symbols_take_breakpad(store.collector.symbols, 0, id);
     assert_non_null(image);
     symbols_drop(image);
     id[15] ^= 1;
-    assert_null(symbols_take_breakpad(store.collector.symbols, id));
+    assert_null(symbols_take_breakpad(store.collector.symbols, 0, id));
     test_store_close(&store);
     test_store_close(&other);
 }

@@ -49,6 +49,26 @@ static void test_cpp(void **state)
     expect("_ZZN4hang3runEvENUlvE_D1Ev", "hang::run()::'lambda'()::~'lambda'()");
 }
 
+/* GCC writes the scope in an expression as a type; the names are of g++ 12. */
+static void test_scopes_of_gcc(void **state)
+{
+    (void)state;
+    expect("_Z2f1IiE1IIXplstT_srSt7is_sameIS1_iE5valueEES1_",
+           "I<sizeof (int) + std::is_same<int, int>::value> f1<int>(int)");
+    expect("_Z2f3IiE1IIXsr2glIT_E1vEES2_", "I<gl<int>::v> f3<int>(int)");
+    expect("_Z2f4IiE1IIXsrN2glIT_E1xE1yEES2_", "I<gl<int>::x::y> f4<int>(int)");
+    expect("_Z2f5IiE1IIXsrN2ns2trIT_E2inIPS3_EE1wEES3_",
+           "I<ns::tr<int>::in<int*>::w> f5<int>(int)");
+    expect("_Z2f8IiEDTclsrN2ns2trIT_EE1gcvS2__EEES2_",
+           "decltype(ns::tr<int>::g((int)())) f8<int>(int)");
+    expect("_Z3f10IiE1IIXsrNSt6chrono8durationIT_St5ratioILl1ELl1EEE6periodE3numEES3_",
+           "I<std::chrono::duration<int, std::ratio<1l, 1l>>::period::num> f10<int>(int)");
+    expect("_Z3f14IicE1IIXplplsrSt7is_sameIT_T0_E5valuesrN2ns2trIS2_EE1vsrS4_5valueEES2_S3_PS4_",
+           "I<std::is_same<int, char>::value + ns::tr<int>::v + std::is_same<int, char>::value> "
+           "f14<int, char>(int, char, std::is_same<int, char>*)");
+    expect("_Z2f6I1SE1IIXsrT_1vEES2_", "I<S::v> f6<S>(S)"); /* as the ABI says */
+}
+
 static void test_rust(void **state)
 {
     (void)state;
@@ -369,6 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cpp),
+        cmocka_unit_test(test_scopes_of_gcc),
         cmocka_unit_test(test_rust),
         cmocka_unit_test(test_languages),
         cmocka_unit_test(test_suffixes),

@@ -67,6 +67,10 @@ static void test_operators(void **state)
            "[Constant Propagated Struct : Swift.Int32][Constant Propagated Integer : 3][Constant "
            "Propagated Struct : Swift.Bool][Constant Propagated Integer : 0]> of foo");
     expect("$s4main1SVMa", "type metadata accessor for main.S");
+    expect("$sSo8NSObjectC4nameSSSgvgTeob_",
+           "outlined bridged method (ob) of __C.NSObject.name.getter : Swift.String?");
+    expect("$sSo8NSObjectC4nameSSSgvgTembgnb_",
+           "outlined bridged method (mbgnb) of __C.NSObject.name.getter : Swift.String?");
     expect("$s4main1SVN", "type metadata for main.S");
     expect("$s4main3fooSiyYaFTY1_",
            "(2) suspend resume partial function for main.foo() async -> Swift.Int");

@@ -453,12 +453,16 @@ static void layouts_agree(void **state)
     };
     write_sources();
     unsigned compared = 0;
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++) {
+        const char *base = NULL; /* which `whole` is */
         for (size_t k = 0; k < sizeof layouts / sizeof layouts[0]; k++) {
             char what[160];
             snprintf(what, sizeof what, "%s %s", compilers[i].cc, layouts[k].flags);
-            if (!build(compilers[i].c, compilers[i].cc, layouts[k].base, "whole") ||
-                !build(compilers[i].c, compilers[i].cc, layouts[k].flags, "program")) {
+            if (!base || strcmp(base, layouts[k].base) != 0)
+                base = build(compilers[i].c, compilers[i].cc, layouts[k].base, "whole")
+                           ? layouts[k].base
+                           : NULL;
+            if (!base || !build(compilers[i].c, compilers[i].cc, layouts[k].flags, "program")) {
                 print_message("%s does not work here\n", what);
                 continue;
             }
@@ -476,6 +480,7 @@ static void layouts_agree(void **state)
             }
             free(whole);
         }
+    }
     print_message("%u layouts compared\n", compared);
     assert_true(compared >= 14);
 }
@@ -526,7 +531,7 @@ static void missing_dwo_is_told(void **state)
     for (size_t i = 0; i < dwarf_unit_count(o->dwarf); i++) {
         struct dwarf_unit u;
         assert_int_equal(dwarf_unit_read(o->dwarf, i, &o->options, &arena, &u, &problems), FW_OK);
-        assert_true(u.has_lines);
+        assert_int_equal(u.has_lines, u.function_count > 0); /* alone they mislead */
         functions += u.function_count;
     }
     assert_int_equal(problems.count[DWARF_PROBLEM_SPLIT], 2); /* another one, and none at all */

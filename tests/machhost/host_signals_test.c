@@ -30,7 +30,9 @@ static volatile sig_atomic_t handled;
 static uint64_t seen_pc, seen_sp, seen_first, handler_sp;
 static uintptr_t seen_address, returns_to;
 
-static void note(int signal, siginfo_t *info, void *argument)
+/* In the handler's own frame, whatever is inlined otherwise: who returns where is looked at. */
+static inline __attribute__((always_inline)) void note_here(int signal, const siginfo_t *info,
+                                                            const void *argument)
 {
     const ucontext_t *context = argument;
     handled = signal;
@@ -42,10 +44,15 @@ static void note(int signal, siginfo_t *info, void *argument)
     returns_to = (uintptr_t)__builtin_return_address(0) & 0xffffffffffff;
 }
 
+static void note(int signal, siginfo_t *info, void *argument)
+{
+    note_here(signal, info, argument);
+}
+
 static void note_and_skip(int signal, siginfo_t *info, void *argument)
 {
     ucontext_t *context = argument;
-    note(signal, info, argument);
+    note_here(signal, info, argument);
     PC(context) += POKE_SIZE;
 }
 

@@ -340,6 +340,45 @@ static void tells_programs_from_libraries(void **state)
     }
 }
 
+/* 64-bit PowerPC: its first ABI has symbols of descriptors, which are no code. */
+static void refuses_function_descriptors(void **state)
+{
+    (void)state;
+    static const struct {
+        bool big;
+        uint16_t machine;
+        uint8_t flags;
+        fw_error expected;
+    } files[] = {{true, EM_PPC64, 1, FW_ERR_UNSUPPORTED},
+                 {false, EM_PPC64, 1, FW_ERR_UNSUPPORTED},
+                 {true, EM_PPC64, 2, FW_OK},
+                 {false, EM_PPC64, 2, FW_OK},
+                 {false, EM_X86_64, 1, FW_OK}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct writer w;
+        struct object *o;
+        bool big = files[i].big;
+        size_t size = make_small(&w, true, big);
+        w.bytes[big ? 18 : 19] = 0;
+        w.bytes[big ? 19 : 18] = (uint8_t)files[i].machine;
+        w.bytes[big ? 51 : 48] = files[i].flags;
+        assert_int_equal(open_made(&w, size, &o), files[i].expected);
+        if (files[i].expected == FW_OK)
+            object_close(o);
+    }
+    fixture_text("old.s",
+                 ".section .opd,\"aw\"\n.globl f\n.type f, @function\nf: .quad .L.f, 0, 0\n"
+                 ".text\n.L.f: nop\nblr\n");
+    if (!fixture_try("clang-19 --target=powerpc64-linux-gnu -c old.s -o old.o")) {
+        print_message("skipped: no clang-19 for PowerPC\n");
+        return;
+    }
+    struct fw_failure why = {0};
+    struct object *o;
+    assert_int_equal(object_open(fixture_path("old.o"), &o, &why), FW_ERR_UNSUPPORTED);
+    assert_non_null(strstr(why.message, "function descriptors"));
+}
+
 static void reads_every_target(void **state)
 {
     (void)state;
@@ -367,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_both_classes_and_byte_orders),
+        cmocka_unit_test(refuses_function_descriptors),
         cmocka_unit_test(gives_each_note_once),
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(opens_what_is_cut_short_and_says_so),

@@ -148,6 +148,38 @@ static void stripped_neighbours_stay_unnamed(void **state)
     close_index(&i);
 }
 
+/* Tables of some functions say nothing of those in between, which assembler has none for. */
+static void exports_without_tables_name_one_byte(void **state)
+{
+    (void)state;
+    fixture_need("gcc strip");
+    fixture_text("s.s", ".text\n.type told,@function\n.globl told\ntold:\n"
+                        ".cfi_startproc\n.fill 8,1,0x90\n.cfi_endproc\n"
+                        "hidden:\n.fill 8,1,0x90\n" /* 8 */
+                        ".type bare,@function\n.globl bare\nbare:\n.fill 8,1,0x90\n"
+                        "call_of_its_own:\n.fill 64,1,0x90\n"
+                        ".type sized,@function\n.globl sized\nsized:\n"
+                        ".cfi_startproc\n.fill 8,1,0x90\n.cfi_endproc\n.size sized,8\n"
+                        ".section .note.GNU-stack,\"\",%progbits\n");
+    fixture_run("gcc -shared -nostdlib -Wl,--eh-frame-hdr s.s -o s.so && cp s.so whole.so && "
+                "strip s.so");
+    uint64_t at = fixture_nm("", "whole.so", "told");
+    struct index i = open_index("s.so");
+    expect_name(&i, at + 7, "told", 7);
+    expect_none(&i, at + 8); /* hidden */
+    expect_name(&i, at + 16, "bare", 0);
+    expect_none(&i, at + 17);
+    expect_none(&i, at + 24 + 63);
+    expect_name(&i, at + 88 + 7, "sized", 7);
+    close_index(&i);
+
+    i = open_index("whole.so"); /* with all symbols the next one bounds the one before */
+    expect_name(&i, at + 15, "hidden", 7);
+    expect_name(&i, at + 23, "bare", 7);
+    expect_name(&i, at + 24 + 63, "call_of_its_own", 63);
+    close_index(&i);
+}
+
 static void arm_tables_bound_sizeless_functions(void **state)
 {
     (void)state;
@@ -212,6 +244,49 @@ static void cuts_versions_off(void **state)
     expect_name(&i, at, "verso", 0);
     assert_true(symbols_lookup(i.symbols, fixture_nm("", "v.so", "plain"), &match));
     assert_string_equal(match.name, "plain");
+    close_index(&i);
+}
+
+/* What follows an @ is a version only where it looks like one. */
+static void keeps_names_with_an_at(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t size;
+    } names[] = {
+        {"read@GLIBC_2.2.5", 4},
+        {"read@@GLIBC_2.2.5", 4},
+        {"deflate@@ZLIB_1.2", 7},
+        {"x@Base", 1},
+        {"fmt@typeInfo(T).name", 0},
+        {"a@b@c", 0},
+        {"@GLIBC_2.0", 0},
+        {"name@", 0},
+        {"name@@", 0},
+        {"stdcall@8", 0},
+        {"$s4main1A@B<C>.d", 0},
+        {"plain", 0},
+        {"a@B c", 0},
+        {"_ZN1aC2Ev@@LIBA_1.0-beta", 9},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (symbol_unversioned(names[i].name) != names[i].size)
+            fail_msg("%s: %zu", names[i].name, symbol_unversioned(names[i].name));
+    fixture_need("gcc");
+    fixture_text("at.s", ".text\n.globl \"fmt@typeInfo(T).name\"\n"
+                         ".type \"fmt@typeInfo(T).name\", @function\n"
+                         "\"fmt@typeInfo(T).name\": nop\nnop\n"
+                         ".size \"fmt@typeInfo(T).name\", 2\n");
+    if (!fixture_try("gcc -shared -nostdlib at.s -o at.so")) {
+        print_message("skipped: the assembler takes no such name\n");
+        skip();
+    }
+    char *line = fixture_output("nm at.so | grep typeInfo");
+    uint64_t at = strtoull(line, NULL, 16);
+    free(line);
+    struct index i = open_index("at.so");
+    expect_name(&i, at + 1, "fmt@typeInfo(T).name", 1);
     close_index(&i);
 }
 
@@ -371,9 +446,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chooses_the_right_symbol),
         cmocka_unit_test(stripped_neighbours_stay_unnamed),
+        cmocka_unit_test(exports_without_tables_name_one_byte),
         cmocka_unit_test(arm_tables_bound_sizeless_functions),
         cmocka_unit_test(takes_symbols_of_the_debug_file),
         cmocka_unit_test(cuts_versions_off),
+        cmocka_unit_test(keeps_names_with_an_at),
         cmocka_unit_test(removes_the_thumb_bit),
         cmocka_unit_test(names_plt_stubs),
         cmocka_unit_test(agrees_with_nm_on_libc),

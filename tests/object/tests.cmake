@@ -1,5 +1,5 @@
 # Tests of src/object; those of compressed contents need the codecs.
-foreach(name IN ITEMS elf extents find hostile image symbols)
+foreach(name IN ITEMS elf excerpt extents find hostile image symbols)
   fw_test(object_${name} object/${name}_test.c object/fixture.c)
 endforeach()
 if(TARGET framewalk_codecs)

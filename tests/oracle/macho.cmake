@@ -54,7 +54,7 @@ function(fw_macho_host arch)
     FILES ${folder}/system/libSystem.o)
   fw_macho_link(${folder}/system/dyld.dylib ${arch} -dylib -install_name /usr/lib/dyld
     FILES ${folder}/system/dyld.o)
-  add_custom_target(oracle_macho_${arch} ALL
+  add_custom_target(oracle_macho_${arch}
     DEPENDS ${folder}/machhost ${folder}/system/libSystem.dylib ${folder}/system/dyld.dylib)
 endfunction()
 

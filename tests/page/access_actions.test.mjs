@@ -21,7 +21,7 @@ const states = ({ group }) => ({
     "group-compare": [`groups/${group}?compare=1`, ".flame canvas"],
     merge: [`groups/${group}`, "dialog[open] .choose", (page) => click(page, "button", "Merge…")],
     split: [`groups/${group}`, "dialog[open] .pick", (page) => click(page, "button", "Split…")],
-    resolve: [`groups/${group}`, "dialog[open] select", (page) => click(page, "button", "Resolve…")],
+    resolve: [`groups/${group}`, "dialog[open] input", (page) => click(page, "button", "Resolve…")],
     preview: ["settings?tab=rules", ".preview details", async (page) => { await page.type("textarea", "wrapper *Store.*\n"); await click(page, "button", "Preview"); await page.waitForSelector(".preview summary"); await page.click(".preview summary"); }],
     forget: ["settings?tab=retention", "dialog[open]", async (page) => { await page.waitForSelector("input.mono"); await page.type("input.mono", "an-installation"); await click(page, "button", "Remove its reports…"); }],
     "clean-up": ["settings?tab=retention", "dialog[open]", (page) => click(page, "button", "Clean up now…")],

@@ -52,21 +52,31 @@ hangTest("ignored, and the line that says so takes it back", "Canvas::fill", asy
     assert.equal((await hang("Canvas::fill")).status, "open");
 });
 
-hangTest("resolved in a version that one chooses, opened again, and that taken back", "File::sync", async (page) => {
+hangTest("fixed in a version that has not come out, opened again, and that taken back; all of it in the history", "File::sync", async (page) => {
     await click(page, "button", "Resolve…");
-    await page.waitForFunction(() => document.querySelectorAll("dialog[open] option").length === 2);
-    assert.deepEqual(await page.$$eval("dialog[open] option", (all) => all.map((o) => o.value)), ["2.0 (20)", "1.0 (10)"]);
-    await page.select("dialog[open] select", "2.0 (20)");
+    await page.waitForFunction(() => document.querySelectorAll("dialog[open] datalist option").length === 2);
+    assert.deepEqual(await page.$$eval("dialog[open] datalist option", (all) => all.map((o) => o.value)), ["2.0 (20)", "1.0 (10)"]);
+    await page.type("dialog[open] input.mono", "2.5.0");
     await inDialog(page, "Resolve");
-    await tagged(page, "resolved");
-    assert.equal((await hang("File::sync")).resolved_version, "2.0 (20)");
+    await tagged(page, "fixed in 2.5.0");
+    assert.equal((await hang("File::sync")).resolved_version, "2.5.0");
     await click(page, "button", "Open again");
-    await untagged(page, "resolved");
+    await untagged(page, "fixed in 2.5.0");
     await undo(page);
-    await tagged(page, "resolved");
-    assert.equal((await hang("File::sync")).resolved_version, "2.0 (20)");
+    await tagged(page, "fixed in 2.5.0");
     await click(page, "button", "Open again");
-    await untagged(page, "resolved");
+    await untagged(page, "fixed in 2.5.0");
+    await click(page, "button", "Resolve…");
+    await inDialog(page, "The next version");
+    await inDialog(page, "Resolve");
+    await tagged(page, "fixed after 2.0");
+    const { resolved_version, resolved_after } = await hang("File::sync");
+    assert.deepEqual([resolved_version, resolved_after], ["2.0", true]);
+    await click(page, "button", "Open again");
+    await untagged(page, "fixed after 2.0");
+    const history = await page.$$eval(".history li", (all) => all.map((li) => li.innerText));
+    assert.match(history[0], /opened it/);
+    assert.ok(history.some((line) => line.includes("fixed in 2.5.0")) && history.some((line) => line.includes("fixed after 2.0")), history.join("; "));
 });
 
 hangTest("a note, and the one before it back", "File::sync", async (page) => {
@@ -75,7 +85,7 @@ hangTest("a note, and the one before it back", "File::sync", async (page) => {
         await page.waitForSelector("dialog[open] textarea");
         await page.$eval("dialog[open] textarea", (e) => e.select());
         await page.type("dialog[open] textarea", text);
-        await inDialog(page, "Keep");
+        await inDialog(page, "Save");
         await page.waitForFunction((t) => document.querySelector("main")?.innerText.includes(t), {}, text);
     }
     await undo(page);
@@ -115,8 +125,8 @@ hangTest("merged into one that is searched for, after a look at what that means;
     await go(page, `${server.url}/p/default/groups/${id}`);
     await page.waitForSelector(".notice a");
     assert.match(await textOf(page, ".notice"), /merged into another one/, "the merge still holds");
-    await click(page, "button", "Part again…");
-    await inDialog(page, "Part");
+    await click(page, "button", "Unmerge…");
+    await inDialog(page, "Unmerge");
     await said(page, "is as the rules have it");
     await server.quiet();
     assert.deepEqual((await hangs()).map((g) => [g.title, g.reports, g.status]).sort(), [["Canvas::fill", 3, "open"], ["File::sync", 3, "open"], ["Index::sort", 10, "open"], ["Words::split", 5, "open"]]);
@@ -146,7 +156,7 @@ hangTest("what the server refuses is said where one asked for it, and the dialog
     await click(page, "button", "dit note…");
     await page.waitForSelector("dialog[open] textarea");
     await page.type("dialog[open] textarea", "x");
-    await inDialog(page, "Keep");
+    await inDialog(page, "Save");
     await page.waitForSelector("dialog[open] .error");
     assert.match(await textOf(page, "dialog[open] .error"), /the database is <b>away<\/b>[\s\S]*acknowledged are safe/);
     assert.equal(await page.$(".said .done"), null);

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { click, go, open, picture, signIn, textOf } from "./browser.mjs";
+import { click, go, open, picture, root, signIn, textOf } from "./browser.mjs";
 import { browser, onServer, program, server, skip } from "./on_server.mjs";
 
 onServer();
@@ -76,6 +76,8 @@ test("reports that come in are on the page: overview, hang, report, missing file
     await go(page, server.url + await page.$eval(".where a", (a) => a.getAttribute("href")));
     assert.equal(await page.$("main .error"), null, await textOf(page));
     await page.waitForSelector(".empty");
+    assert.match(await page.title(), /^\S+.* · default · Framewalk$/, "the tab is called as the hang");
+    assert.doesNotMatch(await page.title(), /^Hangs? /);
     assert.match(await textOf(page, ".empty"), /No blocked time here[\s\S]*tell no duration/, "a crash report has none");
     await picture(page, "server-hang");
     await go(page, `${server.url}/p/default/symbols`);
@@ -101,7 +103,7 @@ test("a key made in the settings sends reports; rules, retention and the session
     page.expected.push("401");
     await signIn(page, server.url, { token: server.token, path: "/p/default/settings" });
     await page.type("form input", "Lumen");
-    await click(page, "button", "Make");
+    await click(page, "button", "Create");
     await page.waitForSelector(".secret code");
     const key = await page.$eval(".secret code", (e) => e.innerText.trim());
     assert.match(key, /^fwk_/);
@@ -128,6 +130,36 @@ test("a debug file by drop: sent, read, and said what it is", { skip, timeout: 1
     await page.waitForFunction(() => /taken|not usable|nothing usable|no build/.test(document.querySelector(".uploads")?.innerText ?? ""), { timeout: 100000 });
     assert.match(await textOf(page, ".uploads"), /1 file taken[\s\S]*(stored|mapped)/);
     await picture(page, "server-symbols-sent");
+    assert.deepEqual(page.wrong, []);
+    await page.browserContext().close();
+});
+
+/** As a person drops it: the browser reads it from the disk. */
+async function dropFolder(page, path) {
+    const box = await (await page.waitForSelector(".drop")).boundingBox();
+    const at = { x: box.x + box.width / 2, y: box.y + 10, data: { items: [], files: [path], dragOperationsMask: 1 } };
+    const client = await page.createCDPSession();
+    for (const type of ["dragEnter", "dragOver", "drop"]) await client.send("Input.dispatchDragEvent", { type, ...at });
+}
+
+test("a dSYM, which is a folder, by drop", { skip, timeout: 120000 }, async () => {
+    const page = await open(browser, server.url);
+    page.expected.push("401");
+    await signIn(page, server.url, { token: server.token, path: "/p/default/symbols" });
+    await dropFolder(page, join(root, "examples/apple/notes/notes.dSYM"));
+    await page.waitForFunction(() => /taken|not usable|nothing usable|stopped/.test(document.querySelector(".uploads")?.innerText ?? ""), { timeout: 100000 });
+    assert.match(await textOf(page, ".uploads"), /notes\.dSYM\.tar\s+\d+ files? taken[\s\S]*mapped/);
+    const long = mkdtempSync(join(tmpdir(), "framewalk-page-")), deep = join(long, "d".repeat(120), "e".repeat(80));
+    try { // names that do not fit into a tar header, and a program that has debug information
+        mkdirSync(deep, { recursive: true });
+        copyFileSync(program, join(deep, "collector"));
+        await go(page, `${server.url}/p/default/symbols`);
+        await dropFolder(page, long);
+        await page.waitForFunction(() => /taken|not usable|nothing usable|stopped/.test(document.querySelector(".uploads")?.innerText ?? ""), { timeout: 100000 });
+        assert.match(await textOf(page, ".uploads"), /1 file taken/);
+    } finally {
+        rmSync(long, { recursive: true });
+    }
     assert.deepEqual(page.wrong, []);
     await page.browserContext().close();
 });

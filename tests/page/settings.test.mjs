@@ -36,7 +36,7 @@ pageTest("a token with scopes and an end is shown once, copied, works, and is re
     await page.type("form input:not([type=checkbox])", "CI reader");
     await click(page, "checkbox", "triage");
     await page.$$eval("form select", (all) => { const e = all.find((s) => [...s.options].some((o) => o.text === "in 30 days")); e.value = "30"; e.dispatchEvent(new Event("change", { bubbles: true })); });
-    await click(page, "button", "Make");
+    await click(page, "button", "Create");
     await page.waitForSelector(".secret code");
     const secret = await page.$eval(".secret code", (e) => e.innerText.trim());
     assert.match(secret, /^fwt_/);
@@ -91,10 +91,11 @@ pageTest("calls: API, caller, first version, count; allowed and forbidden again 
 pageTest("calls: what is new from one version to another, chosen by selects, in the address", "calls?tab=diff", async (page) => {
     await page.waitForSelector(".tools select");
     await settled(page);
-    assert.deepEqual(await page.$$eval(".tools select", (all) => all.map((e) => e.value)), ["1.0 (10)", "2.0 (20)"]);
+    assert.deepEqual(await page.$$eval(".tools select", (all) => all.map((e) => e.value)), ["", "2.0 (20)"]);
+    assert.match(await textOf(page), /2\.0 \(20\) compared with 1\.0, the last release before it/);
     assert.match(await textOf(page, ".notice"), /1 new caller not allowed/);
     assert.match((await rows(page, "New"))[0], /^open Ads::track .* 7 /);
-    assert.match(await textOf(page), /framewalk push --to \S+ --key-file TOKEN --check-calls '1\.0 \(10\)\.\.2\.0 \(20\)'/);
+    assert.match(await textOf(page), /framewalk push --to \S+ --key-file TOKEN --check-calls '1\.0\.\.2\.0 \(20\)'/);
     await page.evaluate(() => { const [from, to] = document.querySelectorAll(".tools select"); from.value = "2.0 (20)"; from.dispatchEvent(new Event("change", { bubbles: true })); });
     await page.waitForFunction(() => location.search.includes("from_version=2.0"));
     await page.evaluate(() => { const [, to] = document.querySelectorAll(".tools select"); to.value = "1.0 (10)"; to.dispatchEvent(new Event("change", { bubbles: true })); });
@@ -134,13 +135,13 @@ pageTest("what is kept: by age and by disk, refused when it cannot be, and what 
     assert.deepEqual(await page.$$eval("input[type=number]", (all) => all.map((e) => e.value)), ["30", "400", "180", "85"]);
     await has(page, "Nothing is old enough");
     await set(0, 500);
-    await click(page, "button", "Keep");
+    await click(page, "button", "Save");
     await page.waitForSelector("main .error");
     assert.match(await textOf(page, "main .error"), /body_days|row_days/);
     await set(0, 3);
     await set(1, 3);
     await set(3, 70);
-    await click(page, "button", "Keep");
+    await click(page, "button", "Save");
     await has(page, "The next clean-up goes by it");
     const kept = await server.api("settings");
     assert.deepEqual([kept.body_days, kept.row_days, kept.disk_share], [3, 3, 0.7]);

@@ -16,6 +16,27 @@ pageTest("a new project says what to do next, with the address to do it at", asy
     }
 }, { at: "/p/fresh/overview" });
 
+pageTest("what is damaged, and a clock that is doubted, stand above every view, and who may confirms it", async (page, mock) => {
+    const some = await page.evaluate(async () => (await fetch("/api/v1/server")).json());
+    const body = JSON.stringify({ ...some, damaged: 3, clock: { believed: false, message: "this machine's clock says <b>1970</b>", now_ms: 0 } });
+    const asked = [];
+    await page.setRequestInterception(true);
+    page.on("request", (r) => {
+        const path = new URL(r.url()).pathname;
+        if (path === "/api/v1/server/clock") asked.push(r.method());
+        if (/^\/api\/v1\/server/.test(path)) r.respond({ status: 200, contentType: "application/json", body });
+        else r.continue();
+    });
+    for (const view of ["overview", "symbols"]) {
+        await go(page, `${mock.url}/p/default/${view}`);
+        await page.waitForSelector("main .error");
+        assert.match(await textOf(page, "main"), /3 stored things damaged[\s\S]*Nothing old is removed[\s\S]*clock says <b>1970<\/b>/);
+    }
+    await click(page, "button", "The clock is right");
+    await settled(page);
+    assert.deepEqual(asked, ["POST"]);
+});
+
 pageTest("reports that name no version are of an unknown one, and no choice is empty", async (page, mock) => {
     const some = await page.evaluate(async () => (await fetch("/api/v1/projects/default/overview")).json());
     const body = JSON.stringify({ ...some, versions: [{ ...some.versions[0], version: "", build: "" }], days: [{ ...some.days[0], version: "" }] });
@@ -65,11 +86,13 @@ pageTest("a server that does not answer is said, and asked again by the button",
 pageTest("while it loads there is room held, and no jump of what is above", async (page, mock) => {
     await page.setRequestInterception(true);
     const held = [];
-    page.on("request", (r) => (r.url().includes("/groups?") ? held.push(r) : r.continue()));
+    let released = false; // a request may be told of after the skeleton is seen, and after its release
+    page.on("request", (r) => (!released && r.url().includes("/groups?") ? held.push(r) : r.continue()));
     await page.click('nav a[href$="/groups"]');
     await page.waitForSelector("main .skeleton");
     assert.equal(await page.$eval("main .skeleton", (e) => e.ariaBusy), "true");
     const y = await page.$eval("main .tools", (e) => e.getBoundingClientRect().y);
+    released = true;
     for (const r of held) r.continue();
     await page.waitForSelector(".groups");
     assert.equal(await page.$eval("main .tools", (e) => e.getBoundingClientRect().y), y);

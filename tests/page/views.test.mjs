@@ -1,7 +1,7 @@
 // Every view as a person opens it: what is visible, in which order, and that its state is in the address.
 
 import assert from "node:assert/strict";
-import { click, go, picture, settled, textOf } from "./browser.mjs";
+import { click, go, PHONE, picture, settled, textOf } from "./browser.mjs";
 import { firstIds, pageTest, withMock } from "./suite.mjs";
 
 withMock();
@@ -131,12 +131,13 @@ pageTest("hang: ignored, noted, resolved and opened again", async (page, mock) =
     await click(page, "button", "Note…");
     await page.waitForSelector("dialog[open] textarea");
     await page.type("dialog[open] textarea", "the panel decodes on the main thread");
-    await click(page, "button", "Keep");
+    await click(page, "button", "Save");
     await page.waitForFunction(() => document.querySelector(".notice")?.innerText.includes("the panel decodes"));
     await click(page, "button", "Resolve…");
-    await page.waitForSelector("dialog[open] select");
+    await page.waitForSelector("dialog[open] input.mono");
+    await page.type("dialog[open] input.mono", "9.9");
     await page.evaluate(() => [...document.querySelectorAll("dialog[open] button")].find((b) => b.innerText === "Resolve").click());
-    await page.waitForFunction(() => [...document.querySelectorAll("main .tag")].some((t) => t.innerText === "resolved"));
+    await page.waitForFunction(() => [...document.querySelectorAll("main .tag")].some((t) => t.innerText === "fixed in 9.9"));
     await click(page, "button", "Open again");
     await page.waitForFunction(() => [...document.querySelectorAll(".actions button")].some((b) => b.innerText === "Ignore"));
     await click(page, "button", "Ignore");
@@ -193,6 +194,22 @@ pageTest("calls: a cell of the matrix leads to its callers, a caller to its stac
     await picture(page, "calls-light");
 }, { at: "calls" });
 
+pageTest("calls: the group of an API with its reasons, and a choice of one group", async (page) => {
+    const row = (api) => page.$$eval("table.calls tbody tr", (all, api) => all.map((e) => e.innerText).find((text) => text.startsWith(api)), api);
+    assert.match(await row("mach_absolute_time"), /System boot time: 35F9\.1, 3D61\.1, 8FFB\.1/);
+    assert.match(await row("getattrlist"), /Disk space: 7D9E\.1, 85F4\.1, B728\.1, E174\.1[\s\S]*File timestamps: 0A2A\.1, 3B52\.1, C617\.1, DDA9\.1/);
+    assert.deepEqual(await page.$$eval("label.select select", (all) => [...all.at(-1).options].map((o) => o.value)), ["", "active-keyboards", "disk-space", "file-timestamp", "system-boot-time", "user-defaults"]);
+    const select = (await page.$$("label.select select")).at(-1);
+    await select.select("disk-space");
+    await page.waitForFunction(() => location.search.includes("group=disk-space"));
+    await settled(page);
+    assert.deepEqual((await page.$$eval("table.calls tbody th", (all) => all.map((e) => e.innerText.split("\n")[0]))).sort(), ["getattrlist", "statfs"]);
+    assert.deepEqual((await page.$$eval("table.matrix thead th", (all) => all.slice(1).map((e) => e.innerText))).sort(), ["getattrlist", "statfs"]);
+    assert.match(await textOf(page), /NSPrivacyAccessedAPICategoryDiskSpace, 7D9E\.1[\s\S]*List 1 of 2026-11-23/);
+    assert.ok((await page.$eval("a[download]", (a) => a.href)).includes("group=disk-space"));
+    await picture(page, "calls-group");
+}, { at: "calls" });
+
 pageTest("calls: what is new between two versions", async (page) => {
     assert.match(await textOf(page, ".notice"), /3 new callers not allowed/);
     const text = await textOf(page);
@@ -210,7 +227,7 @@ pageTest("symbols: missing files by what they hold up, with the command that sen
 
 pageTest("settings: a secret is shown once", async (page, mock) => {
     await page.type("form input", "Lumen Android");
-    await click(page, "button", "Make");
+    await click(page, "button", "Create");
     await page.waitForSelector(".secret");
     assert.match(await textOf(page, ".secret"), /fwk_3nGm0ck.*not shown again|not shown again[\s\S]*fwk_3nGm0ck/);
     assert.ok(mock.state.tokens.some((t) => t.label === "Lumen Android" && t.kind === "key" && t.scopes.join() === "reports:write" && t.expires_ms === null));
@@ -230,7 +247,7 @@ pageTest("settings: rules are previewed before they count, and a wrong line is n
     await click(page, "button", "Preview");
     await page.waitForSelector(".error");
     assert.match(await textOf(page, ".error"), /line 3/);
-    await click(page, "button", "Put in force");
+    await click(page, "button", "Apply");
     await page.waitForFunction(() => document.querySelector("main").innerText.includes("Version 4 counts from now on"));
     assert.match(mock.state.rules.text, /wrapper \*Store/);
 }, { at: "settings?tab=rules", expected: ["400"] });
@@ -248,3 +265,41 @@ pageTest("settings: retention, audit log, projects", async (page, mock) => {
     await click(page, "button", "Projects");
     await page.waitForFunction(() => document.querySelector("main").innerText.includes("hostile"));
 }, { at: "settings?tab=retention" });
+
+/** Cells of which something that is seen (not what an ancestor in the cell clips) lies in the next cell. */
+const overNeighbour = (page) => page.$$eval("table.list tr", (rows) => {
+    for (const folded of document.querySelectorAll("details")) folded.open = true;
+    const clips = (e) => { const style = getComputedStyle(e); return style.display !== "inline" && style.overflowX !== "visible"; };
+    const seen = (node, cell) => {
+        let left = -Infinity, right = Infinity;
+        for (let e = node.parentElement; e !== cell.parentElement; e = e.parentElement) {
+            if (!clips(e)) continue;
+            const box = e.getBoundingClientRect();
+            left = Math.max(left, box.left);
+            right = Math.min(right, box.right);
+        }
+        const range = document.createRange(); // of text only: that of an element has the rectangles of what is in it, too
+        range.selectNode(node);
+        return [...(node instanceof Element ? node : range).getClientRects()].map((r) => ({ left: Math.max(r.left, left), right: Math.min(r.right, right), top: r.top, bottom: r.bottom }));
+    };
+    const within = (cell) => {
+        const walker = document.createTreeWalker(cell, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT), all = [];
+        while (walker.nextNode()) all.push(walker.currentNode);
+        return all;
+    };
+    return rows.flatMap((row) => [...row.cells].slice(0, -1).filter((cell, i) => {
+        const next = row.cells[i + 1].getBoundingClientRect();
+        return next.width > 0 && within(cell).flatMap((node) => seen(node, cell)).some((r) => r.right - r.left > 1 && r.right > next.left + 1 && r.left < next.right && r.bottom > next.top && r.top < next.bottom);
+    }).map((cell) => cell.innerText));
+});
+
+for (const [where, size] of [["on a phone", PHONE], ["on a desktop", undefined], ["in a narrow window", { width: 900, height: 740 }]]) {
+    pageTest(`${where} no cell of a table lies over its neighbour`, async (page, mock) => {
+        for (const path of ["symbols", "reports", "calls", "calls?tab=diff", "calls?tab=allow", "settings", "settings?tab=versions", "settings?tab=projects", "settings?tab=audit", "overview"]) {
+            for (const project of ["default", "hostile"]) { // the second has the longest names
+                await go(page, `${mock.url}/p/${project}/${path}`);
+                assert.deepEqual(await overNeighbour(page), [], `${project}/${path}`);
+            }
+        }
+    }, { at: "symbols", size });
+}

@@ -117,6 +117,7 @@ def read_ours():
     script = found["Scripts"].script[0]
     assert [found["Scripts"].frame[n - 1].function for n in script.frames] == ["load", "<module>"]
     assert found["Symbols"].symbol[0].address == 0x7000000
+    assert [(f.image, f.offset, f.size, f.name) for f in found["Symbols"].function][:1] == [(2, 0x1000, 0x1000, "main")]
     assert found["Totals"].total[-1].value == 16
 
 

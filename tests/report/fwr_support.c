@@ -156,9 +156,28 @@ static void write_calls(struct fwr_writer *w)
     fwr_call(w, &(struct fwr_call){.api = none, .count = 2, .first_ms = now, .last_ms = now});
 }
 
+static bool knows_first(void *context, const struct fwr_image *image)
+{
+    (void)context;
+    return image->key == FAKE_STEP;
+}
+
+/* A function a page: one of C, one of C++, one of Swift. */
+static bool find_page(void *context, uint64_t address, struct fwr_function *function)
+{
+    static const char *const names[] = {"main", "_ZN4shop8checkoutEv", "$s4shop4loadyyF"};
+    const uint64_t page = (address - FAKE_STEP) >> 12;
+    (void)context;
+    if (page >= sizeof names / sizeof *names)
+        return false;
+    *function = (struct fwr_function){FAKE_STEP + (page << 12), 0x1000, names[page]};
+    return true;
+}
+
 void fwr_write_example(struct fwr_file *file)
 {
     struct fwr_writer *w = fwr_test_writer(file, fwr_fake_locate, &fwr_test_about);
+    fwr_name_functions(w, &(struct fwr_namer){.knows = knows_first, .find = find_page});
     fwr_key(w, "screen", "checkout");
     fwr_key(w, "empty", NULL);
     write_hang(w);

@@ -184,7 +184,12 @@ static void expect_symbols(const struct report *r)
     assert_int_equal(name->offset, 0x10);
     assert_int_equal(f[1].name_count, 1); /* it returns behind its end */
     assert_int_equal(r->names[f[1].first_name].function[0], 'a');
-    assert_int_equal(f[2].name_count, 0);
+    assert_int_equal(f[2].name_count, 1); /* and so does main, in an image */
+    name = &r->names[f[2].first_name];
+    assert_string_equal(name->function, "main");
+    assert_null(name->file);
+    assert_int_equal(name->offset, 0x1000);
+    assert_int_equal(f[3].name_count, 0);
 }
 
 static void expect_calls(const struct report *r)
@@ -586,6 +591,73 @@ static void image_in_anothers_place(void **state)
     fwr_file_free(&file);
 }
 
+static bool knows_all(void *context, const struct fwr_image *image)
+{
+    (void)context;
+    (void)image;
+    return true;
+}
+
+/* A function of eight bytes at each address that is asked for; the second one's name is too long.
+ */
+static bool find_many(void *context, uint64_t address, struct fwr_function *function)
+{
+    static char name[2 * FWR_FUNCTION_NAME];
+    size_t size = *(const size_t *)context;
+    const uint64_t start = address & ~(uint64_t)7;
+    if (start == FAKE_STEP + 0x1008)
+        size = FWR_FUNCTION_NAME + 1;
+    memset(name, 'f', size);
+    name[size] = '\0';
+    if (size <= FWR_FUNCTION_NAME)
+        snprintf(name + size, 32, "%llx", (unsigned long long)start);
+    *function = (struct fwr_function){start, 8, name};
+    return true;
+}
+
+/* As many names as there is room for, each once, and none that is not whole. */
+static size_t names_of_many(size_t name, uint32_t stacks, uint64_t *unnamed)
+{
+    struct fwr_file file = {0};
+    struct fwr_writer *w = fwr_test_writer(&file, fwr_fake_locate, &fwr_test_about);
+    fwr_name_functions(
+        w, &(struct fwr_namer){.context = &name, .knows = knows_all, .find = find_many});
+    for (uint32_t i = 0; i < stacks; i++) {
+        struct fw_frame frame;
+        const uint64_t address = FAKE_STEP + 0x1000 + 8 * (i / 2) + i % 2; /* two in each */
+        struct fw_stack stack = fwr_test_stack(&frame, &address, 1);
+        const uint32_t number = fwr_stack(w, &stack);
+        fwr_thread(w, &(struct fwr_thread){.id = i + 1, .stack = number});
+        fwr_sample(w, &(struct fwr_sample){.stack = number, .count = 1});
+    }
+    assert_true(fwr_end(w));
+    struct report *r = read_file(&file);
+    size_t named = 0;
+    assert_true(r->complete);
+    for (size_t i = 0; i < r->name_count; i++)
+        assert_true(strlen(r->names[i].function) <= FWR_FUNCTION_NAME);
+    for (size_t i = 0; i < r->frame_count; i++)
+        named += r->frames[i].name_count;
+    *unnamed = total(r, "functions_unnamed");
+    report_free(r);
+    free(w);
+    fwr_file_free(&file);
+    return named;
+}
+
+static void functions_are_bounded(void **state)
+{
+    uint64_t unnamed;
+    (void)state;
+    /* 100 stacks in 50 functions, one of which has too long a name; threads and samples */
+    assert_int_equal(names_of_many(10, 100, &unnamed), 2 * 98);
+    assert_int_equal(unnamed, 2);
+    /* 490 threads are read; their stacks are in 245 functions, of which 130 have room */
+    const size_t named = names_of_many(1000, 490, &unnamed);
+    assert_in_range(named, 2 * 2 * 125, 2 * 2 * 131);
+    assert_int_equal(named / 2 + unnamed, 490);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -601,6 +673,7 @@ int main(void)
         cmocka_unit_test(call_that_ends_an_image),
         cmocka_unit_test(image_in_anothers_place),
         cmocka_unit_test(script_frames),
+        cmocka_unit_test(functions_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -377,6 +377,33 @@ static void breakpad_of_other_tools(void **state)
     free(bytes);
 }
 
+/* Numbers may be larger than the file is long; memory goes by the records. */
+static void breakpad_of_large_numbers(void **state)
+{
+    (void)state;
+    static const char text[] = "MODULE Linux x86_64 000000000000000000000000000000001 x\n"
+                               "FILE 4000000000 /a.c\n"
+                               "FILE 1 /old.c\n"
+                               "FILE 4294967295 /last.c\n"
+                               "FILE 1 /b.c\n"
+                               "INLINE_ORIGIN 3999999999 inner\n"
+                               "FUNC 1000 10 0 outer\n"
+                               "INLINE 0 7 4294967295 3999999999 1008 4\n"
+                               "1000 8 1 4000000000\n"
+                               "1008 4 2 1\n"
+                               "100c 4 3 2\n"; /* of no record: no file */
+    struct rows_entry wanted[] = {
+        {0x1000, 0x1008, "outer|/a.c:1;"},
+        {0x1008, 0x100c, "inner|/b.c:2;outer|/last.c:7;"},
+        {0x100c, 0x1010, "outer|:0;"},
+    };
+    uint8_t *bytes;
+    struct symmap *map = map_of_bytes(text, sizeof text - 1, &bytes);
+    check_rows(map, wanted, sizeof wanted / sizeof wanted[0]);
+    symmap_close(map);
+    free(bytes);
+}
+
 static void breakpad_refuses(void **state)
 {
     (void)state;
@@ -384,7 +411,7 @@ static void breakpad_refuses(void **state)
         "MODULE Linux x86_64 12 short\n",
         "MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC xyz 10 0 f\n",
         "MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC ffffffffffffffff 10 0 f\n",
-        "MODULE Linux x86_64 000000000000000000000000000000000 x\nFILE 4000000000 f\n",
+        "MODULE Linux x86_64 000000000000000000000000000000000 x\nFILE 5000000000 f\n",
         ("MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC 0 10 0 f\n"
          "INLINE 300 1 1 1 0 10\n"),
         "MODULE Linux x86_64 000000000000000000000000000000000 x\nFUNC 0 10 0 f\n0 10 -1 0\n",
@@ -418,6 +445,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gsym_of_both_versions_and_orders),
         cmocka_unit_test(breakpad_of_other_tools),
+        cmocka_unit_test(breakpad_of_large_numbers),
         cmocka_unit_test(breakpad_refuses),
         cmocka_unit_test(debug_ids),
         cmocka_unit_test(gsymutil_says_the_same),

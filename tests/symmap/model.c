@@ -329,6 +329,8 @@ size_t model_frames(const struct model *m, uint64_t offset, struct symmap_frame 
     const struct code_row *row = row_at(from, pc);
     bool lines_only = r->function && r->function->flags & CODE_FUNCTION_LINES_ONLY;
     const struct symmap_symbol *named = lines_only ? NULL : symbol_at(m, r->lo, true);
+    if (named && r->function && r->function->flags & CODE_FUNCTION_PART && named->hi < r->hi)
+        named = NULL; /* a symbol of a piece of the part */
     uint32_t file = row ? row->file : (uint32_t)CODE_NONE, at = row && from == r ? row->context : 0;
     uint32_t number = row ? row->line : 0,
              column = row && m->source.columns ? from->unit->columns[row - from->unit->rows] : 0;

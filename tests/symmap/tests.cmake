@@ -9,6 +9,7 @@ target_compile_definitions(test_symmap_build PRIVATE
   FW_SYMBOL_MAP_DOC="${PROJECT_SOURCE_DIR}/docs/symbol-map.md")
 fw_symbols_test(symbol_list symmap/symbol_list_test.c object/fixture.c)
 fw_symbols_test(convert symmap/convert_test.c object/fixture.c)
+fw_symbols_test(one_answer symmap/one_answer_test.c object/fixture.c)
 fw_alloc_test(convert_memory symmap/convert_memory_test.c object/fixture.c)
 target_link_libraries(test_convert_memory PRIVATE framewalk_symbols_core)
 fw_symbols_test(code_move symmap/code_move_test.c object/fixture.c)

@@ -7,7 +7,7 @@ target_link_libraries(test_analysis_cfi PRIVATE framewalk_codecs PkgConfig::ZLIB
 fw_test(exidx_compare unwind/exidx_compare_test.c)
 
 find_program(FW_ARM_GCC arm-linux-gnueabihf-gcc)
-if(FW_ARM_GCC)
+if(FW_ARM_GCC AND NOT FW_FAST)
   file(GLOB arm_fixture_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/unwind/*.c
        ${PROJECT_SOURCE_DIR}/src/base/*.c ${PROJECT_SOURCE_DIR}/src/arch/*.c)
   set(arm_fixtures)

@@ -53,6 +53,36 @@ if(FW_MACHHOST)
     RUNTIME="$<TARGET_FILE:model_objc>" CLASSES="$<TARGET_FILE:objc_classes>")
   add_dependencies(test_objc_methods_darwin objc_classes)
 
+  # Groups of names, with classes called like Apple's.
+  add_library(privacy_classes SHARED watch/privacy_classes.m)
+  set_source_files_properties(watch/privacy_classes.m PROPERTIES LANGUAGE C COMPILE_OPTIONS "-xobjective-c")
+  target_compile_options(privacy_classes PRIVATE -fvisibility=default)
+  target_link_libraries(privacy_classes PRIVATE model_objc)
+  fw_test(privacy_darwin watch/privacy_darwin_test.c)
+  target_link_libraries(test_privacy_darwin PRIVATE model_objc)
+  target_compile_definitions(test_privacy_darwin PRIVATE CLASSES="$<TARGET_FILE:privacy_classes>")
+  add_dependencies(test_privacy_darwin privacy_classes)
+
+  # Sending, with a model of Foundation's loading of URLs.
+  add_library(model_foundation SHARED machhost/models/foundation.m machhost/models/foundation_threads.m
+    machhost/models/messages.c machhost/models/messages.S)
+  set_source_files_properties(machhost/models/foundation.m machhost/models/foundation_threads.m PROPERTIES LANGUAGE C COMPILE_OPTIONS "-xobjective-c")
+  target_compile_options(model_foundation PRIVATE -fvisibility=default)
+  target_include_directories(model_foundation PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/apple/include)
+  fw_test(upload_session_darwin watch/upload_session_darwin_test.c ${PROJECT_SOURCE_DIR}/src/watch/upload_retry_after.c
+    ${PROJECT_SOURCE_DIR}/src/watch/upload_session_darwin.m)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/watch/upload_session_darwin.m PROPERTIES LANGUAGE C
+    COMPILE_OPTIONS "-xobjective-c;-fobjc-arc")
+  target_include_directories(test_upload_session_darwin PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/apple/include)
+  target_link_libraries(test_upload_session_darwin PRIVATE model_foundation)
+
+  # The header for programs that have Foundation.
+  fw_test(foundation capture/foundation_test.m)
+  set_source_files_properties(capture/foundation_test.m PROPERTIES LANGUAGE C
+    COMPILE_OPTIONS "-xobjective-c;-fobjc-arc;-fno-objc-exceptions;-fno-exceptions")
+  target_include_directories(test_foundation PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/apple/include)
+  target_link_libraries(test_foundation PRIVATE model_foundation)
+
   add_library(calls_target SHARED watch/calls_target.c)
   target_include_directories(calls_target PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   fw_test(calls_darwin watch/calls_darwin_test.c)

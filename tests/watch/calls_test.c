@@ -74,6 +74,11 @@ static void test_wrong_options_are_refused(void **state)
     options.size++;
     options.memory = 100;
     assert_int_equal(fw_calls_start(&options, &calls), FW_ERR_ARGUMENT);
+    options.memory = 0;
+    const char *const group = "@privacy"; /* of Apple's */
+    options.names = &group;
+    assert_int_equal(fw_calls_start(&options, &calls), FW_ERR_UNSUPPORTED);
+    assert_null(calls);
     fw_calls_stop(NULL);
 }
 

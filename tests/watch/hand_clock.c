@@ -83,6 +83,11 @@ static void load(void *context, fw_thread_id thread, struct hang_load *load)
     *load = hand->load;
 }
 
+static uint64_t waited(void *context)
+{
+    return ((struct hand *)context)->waited;
+}
+
 static bool debugged(void *context)
 {
     return ((struct hand *)context)->debugged;
@@ -130,8 +135,8 @@ void hand_start(struct hand *hand, struct fw_hang_options options)
     hand->where = 0x3000;
     hand->run_share = 100;
     the_clock = clock_of(hand);
-    the_system =
-        (struct hang_system){.sample = sample, .load = load, .debugged = debugged, .context = hand};
+    the_system = (struct hang_system){
+        .sample = sample, .load = load, .waited = waited, .debugged = debugged, .context = hand};
     options.size = sizeof options;
     options.on_hang = on_hang;
     options.context = hand;
@@ -175,6 +180,19 @@ void hand_pass(struct hand *hand, uint64_t ns)
 void hand_freeze(struct hand *hand, uint64_t ns)
 {
     hand->now += ns;
+}
+
+void hand_starve(struct hand *hand, uint64_t ns)
+{
+    const uint64_t end = hand->now + ns;
+    if (hand->seen == hand->monitor->bell && hand->deadline > end) {
+        hand->now = end; /* it sleeps all the time */
+        return;
+    }
+    if (hand->seen == hand->monitor->bell && hand->deadline > hand->now)
+        hand->now = hand->deadline;
+    hand->waited += end - hand->now;
+    hand->now = end;
 }
 
 void hand_suspend(struct hand *hand, uint64_t ns)

@@ -40,6 +40,7 @@ struct hand {
     void (*in_sample)(struct hand *);
     bool debugged;
     struct hang_load load;
+    uint64_t waited;    /* what the monitor waited for a processor, in all */
     uint64_t run_share; /* of 100: what a runnable thread gets of the processor */
     uint64_t loaded;
 
@@ -57,6 +58,8 @@ struct fw_hang_watch *hand_watch(struct hand *hand, const char *name);
 void hand_pass(struct hand *hand, uint64_t ns);
 /* Time passes and nobody runs, as after SIGSTOP. */
 void hand_freeze(struct hand *hand, uint64_t ns);
+/* Time passes and the monitor, which was to run, gets no processor; the others go on. */
+void hand_starve(struct hand *hand, uint64_t ns);
 /* The machine sleeps: only the continuous and the wall clock go on. */
 void hand_suspend(struct hand *hand, uint64_t ns);
 /* A turn of that length, and then the wait. */

@@ -277,7 +277,8 @@ void free(void *old)
 static void open_reports(void)
 {
     CHECK(fw_reports_open(&(struct fw_reports_options){.size = sizeof(struct fw_reports_options),
-                                                       .folder = folder},
+                                                       .folder = folder,
+                                                       .own_names = true},
                           &reports, NULL) == FW_OK);
 }
 

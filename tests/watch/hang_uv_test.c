@@ -18,6 +18,7 @@ static void provoke(uv_timer_t *timer);
 static void hang(bool asleep)
 {
     found += hang_until_told(asleep);
+    uv_update_time(next.loop); /* else it is due at once, after a long hang, and in the same turn */
     uv_timer_start(&next, provoke, 2 * LOOPS_THRESHOLD_MS, 0); /* waits are no hangs */
 }
 

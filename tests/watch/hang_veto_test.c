@@ -390,6 +390,130 @@ static void a_loaded_machine(void **state)
     hand_end(&hand);
 }
 
+/* A busy machine: the monitor gets a processor `late` too late each time. The thread sleeps for
+ * `asleep`, so nothing of that is the monitor's business. */
+static uint64_t told_when_late(uint64_t late, uint64_t asleep)
+{
+    struct fw_hang_watch *watch = start((struct fw_hang_options){0});
+    hand_turn(&hand, watch, 5 * MS, 5 * MS); /* turns are taken: the monitor wakes by itself */
+    const uint64_t end = hand.now + asleep;
+    fw_hang_busy(watch);
+    while (hand.now < end) {
+        const uint64_t due = hand.deadline > hand.now ? hand.deadline - hand.now : 0;
+        const uint64_t span = due + late < end - hand.now ? due + late : end - hand.now;
+        hand_starve(&hand, span);
+        if (hand.now < end)
+            hand_pass(&hand, 0);
+    }
+    fw_hang_idle(watch);
+    hand_starve(&hand, late);
+    hand_pass(&hand, 10 * MS);
+    const struct fw_hang_totals totals = hand_totals(&hand);
+    assert_int_equal(totals.vetoed[FW_HANG_VETO_STOPPED], 0);
+    assert_int_equal(totals.hangs, 1);
+    assert_int_equal(hand.events, 2);
+    hand_end(&hand);
+    return hand.event[1].duration_ns;
+}
+
+static void a_late_monitor_shortens_nothing(void **state)
+{
+    (void)state;
+    static const uint64_t late[] = {20, 32, 40, 80, 100, 120};
+    static const uint64_t ms[] = {600, 1200, 5000};
+    for (unsigned i = 0; i < sizeof late / sizeof late[0]; i++)
+        for (unsigned k = 0; k < sizeof ms / sizeof ms[0]; k++)
+            assert_about(told_when_late(late[i] * MS, ms[k] * MS), ms[k] * MS, TICK);
+}
+
+/* The mark rings, and the monitor gets no processor for a while. */
+static void late_at_the_bell(void **state)
+{
+    (void)state;
+    struct fw_hang_watch *watch = start((struct fw_hang_options){0});
+    hand_pass(&hand, 10000 * MS);
+    assert_int_equal(hand.deadline, UINT64_MAX);
+    fw_hang_busy(watch);
+    hand_starve(&hand, 100 * MS);
+    hand_pass(&hand, 1100 * MS);
+    fw_hang_idle(watch);
+    hand_pass(&hand, 10 * MS);
+    assert_about(hand.event[1].duration_ns, 1200 * MS, TICK);
+    expect(1, FW_HANG_VETO_NONE);
+}
+
+/* A turn of little work, on a machine on which neither the thread nor the monitor gets a processor:
+ * how long the thread starved before the monitor's first look nobody knows. */
+static void both_get_no_processor(void **state)
+{
+    (void)state;
+    for (unsigned rings = 0; rings < 2; rings++) {
+        struct fw_hang_watch *watch = start((struct fw_hang_options){0});
+        hand.load = (struct hang_load){.known = true, .has_delay = true, .runnable = true};
+        hand.run_share = 5;
+        if (rings)
+            hand_pass(&hand, 10000 * MS);
+        else
+            hand_turn(&hand, watch, 5 * MS, 5 * MS);
+        fw_hang_busy(watch);
+        hand_starve(&hand, 380 * MS);
+        hand_pass(&hand, 200 * MS);
+        fw_hang_idle(watch);
+        hand_pass(&hand, 10 * MS);
+        expect(0, FW_HANG_VETO_STARVED);
+    }
+}
+
+static void starve_in_samples(struct hand *h)
+{
+    h->waited += 200 * MS;
+    hand_freeze(h, 200 * MS);
+}
+
+/* Without a processor in the middle of a sample. */
+static void late_in_a_sample(void **state)
+{
+    (void)state;
+    struct fw_hang_watch *watch = start((struct fw_hang_options){0});
+    hand.in_sample = starve_in_samples;
+    const uint64_t began = hand.now;
+    fw_hang_busy(watch);
+    hand_pass(&hand, 1200 * MS);
+    fw_hang_idle(watch);
+    const uint64_t lasted = hand.now - began;
+    hand_pass(&hand, 10 * MS);
+    assert_about(hand.event[1].duration_ns, lasted, TICK);
+    expect(1, FW_HANG_VETO_NONE);
+}
+
+/* Both: stopped on a busy machine, in a hang and before it could be one. */
+static void stopped_and_late(void **state)
+{
+    (void)state;
+    struct fw_hang_watch *watch = start((struct fw_hang_options){0});
+    hand_turn(&hand, watch, 5 * MS, 5 * MS);
+    fw_hang_busy(watch);
+    hand_pass(&hand, 400 * MS);
+    hand_starve(&hand, 100 * MS);
+    hand_freeze(&hand, 60000 * MS); /* SIGCONT, and again no processor */
+    hand_starve(&hand, 100 * MS);
+    hand_pass(&hand, 200 * MS);
+    fw_hang_idle(watch);
+    hand_pass(&hand, 10 * MS);
+    assert_about(hand.event[1].duration_ns, 800 * MS, TICK + 100 * MS);
+    expect(1, FW_HANG_VETO_NONE);
+
+    watch = start((struct fw_hang_options){0});
+    hand_turn(&hand, watch, 5 * MS, 5 * MS);
+    fw_hang_busy(watch);
+    hand_starve(&hand, 170 * MS);
+    hand_freeze(&hand, 60000 * MS);
+    hand_starve(&hand, 40 * MS);
+    fw_hang_idle(watch);
+    hand_pass(&hand, 10 * MS);
+    expect(0, FW_HANG_VETO_NONE); /* 210 ms were the thread's */
+}
+
 /*
  * Scenarios that other trackers name in their tests, as lists of what happens (in ms), and what is
  * to be told.
@@ -561,6 +685,11 @@ int main(void)
         cmocka_unit_test(idle_stacks_are_recognised),
         cmocka_unit_test(the_wall_clock_jumps),
         cmocka_unit_test(a_loaded_machine),
+        cmocka_unit_test(a_late_monitor_shortens_nothing),
+        cmocka_unit_test(late_at_the_bell),
+        cmocka_unit_test(both_get_no_processor),
+        cmocka_unit_test(late_in_a_sample),
+        cmocka_unit_test(stopped_and_late),
         cmocka_unit_test(scenarios_of_the_field),
         cmocka_unit_test(vetoes_have_names),
     };

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "machhost/models/core_foundation.h"
+#include "watch/hang_core.h"
 #include "watch/hang_marks.h"
 #include "watch/hang_sites.h"
 
@@ -30,6 +31,8 @@ static struct {
     void (*post)(void (*)(void *), void *, int);
     void (*ask)(void), (*answer)(void);
     CFStringRef common, standard;
+    struct model_loop *(*center)(void);
+    void (*notify)(struct model_loop *, CFStringRef, const void *, const void *, unsigned char);
 } cf;
 
 static struct fw_hang_monitor *monitor;
@@ -70,6 +73,8 @@ static void load_model(void)
     *(void **)&cf.post = symbol("model_post");
     *(void **)&cf.ask = symbol("model_ask");
     *(void **)&cf.answer = symbol("model_answer");
+    *(void **)&cf.center = symbol("CFNotificationCenterGetLocalCenter");
+    *(void **)&cf.notify = symbol("CFNotificationCenterPostNotification");
     cf.common = *(CFStringRef *)symbol("kCFRunLoopCommonModes");
     cf.standard = *(CFStringRef *)symbol("kCFRunLoopDefaultMode");
 }
@@ -390,6 +395,37 @@ static void stopped_while_it_turns(void **state)
     watch = NULL;
 }
 
+static bool hidden_after(const char *notification)
+{
+    cf.notify(cf.center(), *(CFStringRef *)symbol(notification), NULL, NULL, true);
+    return __atomic_load_n(&monitor->background, __ATOMIC_ACQUIRE);
+}
+
+/* The frameworks tell; the program need not. */
+static void hidden_and_seen(void **state)
+{
+    (void)state;
+    begin();
+    assert_false(__atomic_load_n(&monitor->background, __ATOMIC_ACQUIRE));
+    assert_true(hidden_after("UIApplicationDidEnterBackgroundNotification"));
+    assert_true(hidden_after("UIApplicationDidEnterBackgroundNotification"));
+    assert_false(hidden_after("UIApplicationWillEnterForegroundNotification"));
+    assert_false(hidden_after("UIApplicationWillEnterForegroundNotification"));
+    assert_true(hidden_after("NSApplicationDidHideNotification"));
+    assert_true(hidden_after("UIApplicationDidEnterBackgroundNotification"));
+    assert_true(hidden_after("NSApplicationDidUnhideNotification")); /* UIKit still hides it */
+    fw_hang_stop(monitor);
+    begin(); /* while it is hidden */
+    assert_true(__atomic_load_n(&monitor->background, __ATOMIC_ACQUIRE));
+    assert_false(hidden_after("UIApplicationWillEnterForegroundNotification"));
+    fw_hang_stop(monitor);
+    watch = NULL;
+    cf.notify(cf.center(), *(CFStringRef *)symbol("NSApplicationDidHideNotification"), NULL, NULL,
+              true); /* nobody watches */
+    cf.notify(cf.center(), *(CFStringRef *)symbol("NSApplicationDidUnhideNotification"), NULL, NULL,
+              true);
+}
+
 /* The whole thing once: a source that blocks is found and reported, an idle loop before it is not.
  */
 static void hang_until_told(void *argument)
@@ -405,7 +441,7 @@ static void a_real_hang(void **state)
 {
     (void)state;
     const struct fw_reports_options kept = {.size = sizeof kept, .folder = REPORTS};
-    struct fw_hang_options options = {.size = sizeof options, .threshold_ms = 50};
+    struct fw_hang_options options = {.size = sizeof options, .threshold_ms = 1000};
     struct fw_hang_totals totals = {.size = sizeof totals};
     struct fw_reports_totals before = {.size = sizeof before}, after = {.size = sizeof after};
     assert_int_equal(fw_reports_open(&kept, &options.reports, NULL), FW_OK);
@@ -439,6 +475,7 @@ int main(void)
         cmocka_unit_test(waits_of_private_modes_are_known),
         cmocka_unit_test(other_messages_are_no_waits),
         cmocka_unit_test(stopped_while_it_turns),
+        cmocka_unit_test(hidden_and_seen),
         cmocka_unit_test(a_real_hang),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

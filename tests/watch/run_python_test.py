@@ -39,5 +39,21 @@ def main():
     taken.ended(0)
     taken.has(r"^2 hangs of 250 ms or more")
 
+    # a script without a loop, which sleeps and never waits: by its file, and by -c
+    script = os.path.join(os.path.dirname(source), "job.py")
+    job = Run(command, ["--starved", "--startup", "--hang", "1500"], [interpreter, script])
+    job.has(rf"^ +1\. .*load_all  job\.py:{line_of(script, 'line: nap')}")
+    with open(script) as text:
+        inline = Run(command, ["--starved", "--startup", "--hang", "1500"],
+                     [interpreter, "-c", text.read()])
+    inline.has(r"^ +1\. .*load_all  <string>:\d+")
+
+    script = os.path.join(os.path.dirname(source), "waits.py")
+    waits = Run(command, ["--starved", "--startup", "--hang", "2000"], [interpreter, script])
+    line = line_of(script, "line: wait")
+    waits.has(rf"^ +1\. .*load_profile  waits\.py:{line}")
+    waits.has(r"^ +wait  threading\.py:\d+")
+    waits.has(rf"^ +> load_profile  waits\.py:{line}")
+
 
 main()

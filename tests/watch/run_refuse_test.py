@@ -26,12 +26,29 @@ def refused(command, program, code, words):
     run.has_not("ended with status")
 
 
+def check_version(command, folder):
+    """Reports are of the version and build that were named."""
+    out = os.path.join(folder, "reports")
+    Run(command, ["--calls", "open,openat", "--app-version", "3.1.0", "--app-build", "77", "--out", out],
+        ["cat", "/dev/null"]).ended(0)
+    reports = [os.path.join(out, name) for name in os.listdir(out) if name.endswith(".fwr")]
+    check(len(reports) == 1, "one report", str(reports))
+    said = subprocess.run([command, "inspect", reports[0]], capture_output=True, text=True, check=True).stdout
+    words = said.split()
+    check(words[words.index("version") + 1] == "3.1.0" and words[words.index("build") + 1] == "77", "its version", said)
+    for wrong in ("", "a\nb", "v" * 128):
+        run = Run(command, ["--app-version", wrong], ["true"])
+        run.ended(2)
+        run.has("--app-version wants")
+
+
 def main():
     command, compiler = sys.argv[1:3]
     with scratch() as folder:
         os.chmod(folder, 0o755)
         plain = build([compiler], folder, "plain")
         Run(command, [], [plain]).ended(0)
+        check_version(command, folder)
 
         static = build([compiler], folder, "static", "-static")
         if static:

@@ -17,12 +17,22 @@ static void fail_here(const char *what)
     abort();
 }
 
+/* On the disk, or for who synchronises thousands of times in memory, where there is such. */
+static const char *place(void)
+{
+#ifdef SPOOL_IN_MEMORY
+    if (access("/dev/shm", W_OK) == 0)
+        return "/dev/shm";
+#endif
+    return SPOOL_FOLDERS;
+}
+
 const char *spool_new_folder(void)
 {
     static char path[4][sizeof SPOOL_FOLDERS + 32];
     static unsigned turn;
     char *own = path[turn++ % 4];
-    sprintf(own, "%s/spool_XXXXXX", SPOOL_FOLDERS);
+    sprintf(own, "%s/spool_XXXXXX", place());
     if (!mkdtemp(own))
         fail_here(own);
     return own;

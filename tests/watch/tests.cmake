@@ -39,6 +39,7 @@ fw_spool_test(spool_folders watch/spool_folders_test.c)
 
 # Its system calls go through support/sys_fail.c.
 fw_spool_test(spool_faults watch/spool_faults_test.c support/sys_fail.c)
+target_compile_definitions(test_spool_faults PRIVATE SPOOL_IN_MEMORY)
 if(CMAKE_CROSSCOMPILING OR FW_SANITIZE)
   target_compile_definitions(test_spool_faults PRIVATE STEP=5)
 endif()
@@ -72,9 +73,13 @@ target_compile_definitions(test_hang_real PRIVATE HANG_MODULE="$<TARGET_FILE:han
 add_dependencies(test_hang_real hang_module)
 set_target_properties(test_hang_real PROPERTIES ENABLE_EXPORTS ON)
 target_link_libraries(test_hang_real PRIVATE ${CMAKE_DL_LIBS})
+fw_test(hang_leaves watch/hang_leaves_test.c)
+target_link_libraries(test_hang_leaves PRIVATE Threads::Threads)
+fw_spool_test(hang_exit watch/hang_exit_test.c)
 # Upload: its parts with a transport of our own, and the library and the command with a real server.
 if(TARGET framewalk_upload_core)
-  fw_spool_test(upload watch/upload_test.c watch/upload_reports.c)
+  fw_spool_test(upload watch/upload_test.c watch/upload_reports.c
+    ${PROJECT_SOURCE_DIR}/src/watch/upload_retry_after.c) # of the library on Apple's systems alone
   target_link_libraries(test_upload PRIVATE framewalk_upload_core)
   set_tests_properties(upload PROPERTIES LABELS concurrency)
 

@@ -46,6 +46,7 @@ struct collector {
     const char *message; /* with status 0 */
     size_t too_long;     /* bytes of an answer that is longer than any */
     bool later;          /* the policy's answer */
+    atomic_bool offline; /* the transport has no network that may be used */
     atomic_bool block;   /* the transport does not come back */
     atomic_int requests, blocked, asked;
     char seen[SEEN_MAX][33];
@@ -105,7 +106,11 @@ static void transport(void *context, const struct fw_upload_request *request,
     response->retry_after = c->retry_after;
     if (c->message)
         memset(response->message, 'm', sizeof response->message); /* and no terminating zero */
-    if (c->status != 200)
+    if (atomic_load(&c->offline)) {
+        response->status = 0;
+        response->later = true;
+    }
+    if (response->status != 200)
         return;
     size_t size = request->body_size;
     char *body = packed ? unpack(request, &size) : memcpy(malloc(size), request->body, size);
@@ -679,6 +684,77 @@ static void test_waits_grow(void **state)
     assert_int_equal(b.failures, 1);
 }
 
+/* No network is no failure: nothing is counted, no wait grows, and all is sent once there is one.
+ */
+static void test_no_network(void **state)
+{
+    (void)state;
+    struct collector c = {.status = 200, .offline = true};
+    struct fw_upload_options options = options_for(&c);
+    struct fw_upload_totals totals = {.size = sizeof totals};
+    struct fw_upload *upload;
+    struct fw_failure why;
+    options.longest_wait_s = options.first_wait_s = 86400;
+    make(2);
+    assert_int_equal(fw_upload_start(&options, &upload, NULL), FW_OK);
+    WAIT_FOR(c.requests >= 2); /* asked again after poll_seconds */
+    assert_int_equal(fw_upload_totals(upload, &totals), FW_OK);
+    assert_int_equal(totals.failures + totals.requests + totals.sent, 0);
+    assert_int_equal(totals.waiting, 2);
+    c.offline = false;
+    WAIT_FOR(fw_upload_totals(upload, &totals) == FW_OK && totals.sent == 2);
+    fw_upload_stop(upload, 10000);
+    make(1); /* who wants it sent now is told */
+    c.offline = true;
+    assert_int_equal(now(&c, &totals, &why), FW_ERR_SYSTEM);
+    assert_int_equal(totals.waiting, 1);
+}
+
+static void test_retry_after(void **state)
+{
+    (void)state;
+    enum { NOW = 784111777 }; /* Sun, 06 Nov 1994 08:49:37 GMT */
+    static const struct {
+        const char *value;
+        uint32_t seconds;
+    } cases[] = {
+        {"120", 120},
+        {"0", 0},
+        {"604801", UPLOAD_WAIT_MAX},
+        {"99999999999999999999999999", UPLOAD_WAIT_MAX},
+        {"Sun, 06 Nov 1994 08:49:37 GMT", 0},
+        {"Sun, 06 Nov 1994 08:50:07 GMT", 30},
+        {"Mon, 07 Nov 1994 08:49:37 GMT", 86400},
+        {"Sun, 06 Nov 1993 08:49:37 GMT", 0},
+        {"Sun, 06 Nov 2094 08:49:37 GMT", UPLOAD_WAIT_MAX},
+        {"Sun, 06 ovN 1994 08:50:07 GMT", 0},
+        {"Sun, 06 Nov 1994 08:50:07 CET", 0},
+        {"Sun, 06 Nov 1994 08:50:07 GMT+2", 0},
+        {"Sun, 06 Nov 1994 99:50:07 GMT", 0},
+        {"-5", 0},
+        {"5x", 0},
+        {" 5", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint32_t seconds = upload_retry_after(cases[i].value, NOW);
+        if (seconds != cases[i].seconds)
+            fail_msg("%s: %u, not %u", cases[i].value, seconds, cases[i].seconds);
+    }
+}
+
+static void test_allow(void **state)
+{
+    (void)state;
+    struct upload_settings settings;
+    struct fw_upload_options o = {.size = sizeof o, .url = "https://a.example"};
+    o.allow = FW_UPLOAD_ON_ALL;
+    assert_int_equal(upload_settings_make(&o, false, &settings, NULL), FW_OK);
+    upload_settings_free(&settings);
+    o.allow = FW_UPLOAD_ON_ALL + 1; /* of a later version: not to be passed over */
+    assert_int_equal(upload_settings_make(&o, false, &settings, NULL), FW_ERR_ARGUMENT);
+}
+
 int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
@@ -700,6 +776,9 @@ int main(void)
         cmocka_unit_test(test_backoff_text),
         cmocka_unit_test(test_clock_jumps),
         cmocka_unit_test(test_waits_grow),
+        IN_FOLDER(test_no_network),
+        cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_allow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,8 +94,8 @@ export function ago(ms: number, now = Date.now()): string {
     return new Date(ms).getFullYear() === new Date(now).getFullYear() ? dateOnly.format(ms) : dateYear.format(ms);
 }
 
-/** The last part of a path. */
-export const baseName = (path: string): string => path.slice(path.search(/[^/\\]*[/\\]*$/));
+/** The last part of a path; "" when there is none. */
+export const baseName = (path: string | null | undefined): string => (path ? path.slice(path.search(/[^/\\]*[/\\]*$/)) : "");
 
 export const place = (file: string | null | undefined, line: number | null | undefined): string =>
     file ? (line ? `${baseName(file)}:${line}` : baseName(file)) : "";

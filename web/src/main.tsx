@@ -8,11 +8,12 @@ import "./style.css";
 import { Component, render, type ComponentChildren } from "preact";
 import { LocationProvider, useLocation } from "preact-iso";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, forgetAnswers, get, onSignedOut, send, setCsrf, useLoad } from "./api";
-import { AppContext, can, type App } from "./app";
+import { ApiError, changed, forgetAnswers, get, onSignedOut, send, setCsrf, useLoad } from "./api";
+import { AppContext, can, titleOf, type App } from "./app";
 import { count, many } from "./format";
 import { Cut, Empty, ErrorBox, Icon, shortened, Skeleton } from "./parts/basic";
 import { Notice } from "./parts/notice";
+import { Trouble } from "./parts/trouble";
 import type { List, Project, Server, Session } from "./types";
 import { Calls } from "./views/calls";
 import { FlameView } from "./views/flame";
@@ -116,11 +117,25 @@ function Shell({ app, view, children, signOut }: { app: App; view: string; child
                 </div>
             </div>
         </header>
-        <main id="main" tabIndex={-1}><Notice key={app.project} /><Boundary key={url.split("?")[0]}>{children}</Boundary></main>
+        <main id="main" tabIndex={-1}><Trouble app={app} /><Notice key={app.project} /><Boundary key={url.split("?")[0]}>{children}</Boundary></main>
     </div>;
 }
 
 const WORK_EVERY = 10000; // milliseconds between looks at what the server does
+
+/** Since when the server has not answered: what is shown is from before. When it answers again, all is asked for anew. */
+function useLost(error: Error | undefined, loading: boolean): number | undefined {
+    const [since, setSince] = useState<number>();
+    useEffect(() => {
+        if (loading) return;
+        if (error && since === undefined) setSince(Date.now());
+        if (!error && since !== undefined) {
+            setSince(undefined);
+            changed();
+        }
+    }, [error, loading]);
+    return since;
+}
 
 function SignedIn({ session, signOut }: { session: Session; signOut: () => void }) {
     const { path, route } = useLocation();
@@ -135,12 +150,13 @@ function SignedIn({ session, signOut }: { session: Session; signOut: () => void 
     const [, p, slug, view = "", id = ""] = path.split("/").map(decodePart);
     const items = projects.data?.items;
     const project = p === "p" && slug ? slug : items?.[0]?.slug ?? "default";
-    const app = useMemo<App>(() => ({ session, server: server.data, projects: items ?? [], project, api: `/api/v1/projects/${encodeURIComponent(project)}` }),
-        [session, server.data, items, project]);
+    const lost = useLost(server.error, server.loading);
+    const app = useMemo<App>(() => ({ session, lost, server: server.data, projects: items ?? [], project, api: `/api/v1/projects/${encodeURIComponent(project)}` }),
+        [session, lost, server.data, items, project]);
     useEffect(() => {
         if (p !== "p" && items) route(`/p/${encodeURIComponent(project)}/overview`, true);
         const found = VIEWS.find(([v]) => v === view);
-        document.title = `${found?.[1] ?? "Framewalk"} · ${project} · Framewalk`;
+        if (!id) document.title = titleOf(found?.[1] ?? "", project);
         document.getElementById("main")?.scrollTo(0, 0);
     }, [path, items]);
     if (projects.error) return <main class="alone"><ErrorBox error={projects.error} retry={projects.reload} /></main>;

@@ -7,30 +7,32 @@ export interface Job { kind: string; subject: string; state: "queued" | "running
 export interface Server {
     version: string; database: string; store: string; waiting_reports: number; failed_reports: number; jobs: Job[];
     limits: { report_bytes: number; upload_bytes: number; part_bytes: number };
+    damaged?: number;
+    clock?: { believed: boolean; message: string; now_ms: number };
 }
 
 export interface Group {
-    id: string; title: string; leaf: string; section: "app" | "system" | "unnamed"; image: string; file: string | null; line: number | null;
+    id: string; title: string; leaf: string; section: "app" | "system" | "unnamed"; image: string | null; file: string | null; line: number | null;
     status: "open" | "ignored" | "resolved" | "merged"; reports: number; blocked_ns: number; longest_ns: number; killed: number;
-    installs: number; first_ms: number; last_ms: number; first_version: string; last_version: string; reopened: boolean;
-    trend: number[]; note: string | null; merged_into: string | null; resolved_version: string | null;
+    installs: number; first_ms: number | null; last_ms: number | null; first_version: string | null; last_version: string | null; since_ms: number; reopened: boolean;
+    trend: number[]; note: string | null; merged_into: string | null; resolved_version: string | null; resolved_after: boolean;
 }
 export interface GroupName { id: string; title: string }
 export interface Share { name: string; reports: number; blocked_ns: number }
 export interface VersionShare { version: string; reports: number; blocked_ns: number }
-export interface Day { day: string; version?: string; reports: number; blocked_ns: number; killed: number }
+export interface Day { day: string; version?: string | null; reports: number; blocked_ns: number; killed: number }
 export interface Version {
-    version: string; build: string; first_ms: number; reports: number; blocked_ns: number; killed: number;
+    version: string; build: string; released_ms: number; prerelease: boolean; line: string; reports: number; blocked_ns: number; killed: number;
     sessions: number | null; observed_ns: number | null; rate: number | null;
 }
 export interface Overview {
-    versions: Version[]; days: Day[];
+    versions: Version[]; versions_in_all: number; days: Day[];
     classes: { below_500ms: number; below_2s: number; below_8s: number; above: number; killed: number };
     top: Group[]; new: Group[]; waiting: { reports: number; images: number };
     platforms: { os: Share[]; devices: Share[] };
 }
 export interface Frame {
-    function: string | null; file: string | null; line: number | null; image: string; offset: string; kind: "exact" | "return";
+    function: string | null; file: string | null; line: number | null; image: string | null; offset: string; kind: "exact" | "return";
     inlined: boolean; tail_call: boolean; app: boolean; status: "named" | "no_map" | "unknown" | "gap"; omitted?: number;
     /** The image whose sources may be asked for (symbols/source); not there: none. */
     sources?: string;
@@ -41,10 +43,18 @@ export interface GroupDetail extends Group {
     why: { rules: number; parts: string[]; frames: WhyFrame[] };
     heaviest: Frame[]; versions: VersionShare[]; os: Share[]; devices: Share[]; days: Day[];
     histogram: { below_ns: number | null; reports: number }[]; similar: GroupName[];
-    coverage: { stacks: number; of: number; blocked_share: number };
+    coverage: { stacks: number; of: number; blocked_share: number }; since_version: string | null; history: GroupEvent[];
 }
+/** What became of a hang; who "": the server itself. */
+export interface GroupEvent { at_ms: number; who: string; action: string; detail: string }
+export interface VersionRow {
+    version: string; build: string; label: string; line: string; numbered: boolean; prerelease: boolean; prerelease_set: boolean | null;
+    released_ms: number; released_set: boolean; first_ms: number;
+}
+export interface Limit { kind: string; made: number; most: number; near: boolean }
+export interface VersionRows { items: VersionRow[]; total: number; truncated: boolean }
 export interface FlameNode {
-    name: string; value: number; children?: FlameNode[]; image?: string; file?: string | null; line?: number | null;
+    name: string; value: number; children?: FlameNode[]; image?: string | null; file?: string | null; line?: number | null;
     app?: boolean; inlined?: boolean; tail_call?: boolean;
 }
 export interface GroupStack { id: number; reports: number; blocked_ns: number; last_ms: number; by_hand: boolean; frames: Frame[] }
@@ -66,18 +76,26 @@ export interface Report {
     threads: Thread[]; samples: Sample[]; stacks: Frame[][]; calls: { api?: string; count?: number; frames?: Frame[] }[];
     scripts: { at_ns: number; frames: { function: string; file: string; line: number }[] }[];
     keys: { key: string; value: string }[];
-    images: { name: string; debug_id: string; has_map: boolean; path: string; arch: string }[];
+    images: { name: string | null; debug_id: string; has_map: boolean; path: string | null; arch: string | null }[];
 }
 export interface CallRow {
-    api: string; caller: { function: string | null; image: string; file: string | null; line: number | null }; count: number; stacks: number;
-    first_version: string; first_ms: number; last_ms: number; versions: Record<string, number>; allowed: boolean; rule: string | null;
+    api: string; caller: { function: string | null; image: string | null; file: string | null; line: number | null }; count: number;
+    first_version: string | null; first_day: string; last_day: string; allowed: boolean; rule: string | null;
     before?: number; after?: number;
 }
-export interface Calls { apis: string[]; rows: CallRow[] }
-export interface CallsDiff { new: CallRow[]; gone: CallRow[]; changed: CallRow[]; not_allowed: CallRow[] }
+export interface CallCell { api: string; image: string | null; count: number; callers: number; not_allowed: number }
+/** Of what Apple requires a reason for or guards with a permission: groups of the answer's functions. */
+export interface Privacy { version: number; date: string; groups: PrivacyGroup[] }
+export interface PrivacyGroup { name: string; title: string; category: string | null; reasons: string[]; permissions: string[]; apis: { api: string; by_key: boolean }[] }
+export interface Calls { apis: string[]; cells: CallCell[]; privacy: Privacy; callers: number; not_allowed: number; rows: CallRow[]; total: number; truncated: boolean }
+export interface CallsDiff {
+    from: string; from_named: boolean; from_prerelease: boolean; to: string; new: CallRow[]; gone: CallRow[]; changed: CallRow[]; not_allowed: CallRow[];
+    totals: { new: number; gone: number; changed: number; not_allowed: number }; privacy: Privacy; truncated: boolean;
+}
+export interface CallVersions { items: { version: string; count: number }[]; total: number; truncated: boolean }
 export interface CallStack { count: number; version: string; frames: Frame[] }
 export interface AllowRule { id: string; api: string; caller: string; note: string }
-export interface MissingImage { debug_id: string; name: string; arch: string; path: string; reports: number; frames: number; last_day: string; app: boolean }
+export interface MissingImage { debug_id: string; name: string | null; arch: string; path: string | null; reports: number; frames: number; last_day: string; app: boolean }
 export interface SymbolFile {
     id: string; debug_id: string; arch: string; kind: string; name: string; size: number; state: "stored" | "mapped" | "unusable";
     message: string | null; features: string[]; uploaded_ms: number; uploaded_by: string; used_ms: number | null;

@@ -116,6 +116,12 @@ static bool stopped_unnoticed(struct trace *trace)
     return true;
 }
 
+void trace_reap(pid_t tid)
+{
+    const struct trace trace = {.tid = tid};
+    has_ended(&trace);
+}
+
 enum trace_status trace_wait(struct trace *trace, uint64_t deadline)
 {
     uint64_t start = trace_clock();

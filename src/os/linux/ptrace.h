@@ -40,6 +40,11 @@ void trace_nap(void);
 /* Nanoseconds of a clock that only goes forward. */
 uint64_t trace_clock(void);
 
+/* Takes the end of a thread that this program traces, from any of its threads; nothing happens when
+ * it goes on or is somebody else's. An execve waits, with a lock that trace_seize wants, until all
+ * other threads of its process have ended so. */
+void trace_reap(pid_t tid);
+
 enum trace_status trace_seize(struct trace *trace, pid_t tid);
 /* Asks the seized thread to stop. */
 enum trace_status trace_interrupt(struct trace *trace);

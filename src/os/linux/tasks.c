@@ -300,3 +300,17 @@ fw_error tasks_registers(fw_thread_id id, struct task_registers *registers)
     registers->pc = value[count - 1];
     return FW_OK;
 }
+
+/* The last of the numbers in `stat`. */
+int tasks_exit_status(fw_thread_id id)
+{
+    char text[1024];
+    const long got = read_task_file(id, "stat", text, sizeof text);
+    const char *end = got > 0 ? text + got - 1 : text, *last = end;
+    uint64_t status = 0;
+    while (last > text && last[-1] != ' ')
+        last--;
+    return got > 0 && got < (long)sizeof text && *end == '\n' && parse_decimal(&last, end, &status)
+               ? (int)status
+               : 0;
+}

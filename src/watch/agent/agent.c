@@ -17,6 +17,8 @@
  * at most two seconds; so does exec. A process that is killed has its hangs on disk already, and
  * loses AGENT_WRITE_SECONDS of calls.
  *
+ * The agent's thread and those it starts keep nobody alive: watch/own_threads.h, leader.h.
+ *
  * fork(): in the child nothing runs. It is left alone, or with --follow becomes a watched process
  * of its own at its first wait. vfork() children share our memory: agent.pid tells them apart.
  *
@@ -27,8 +29,11 @@
 
 #include "framewalk/capture.h"
 #include "framewalk/threads.h"
+#include "watch/agent/leader.h"
 #include "watch/agent/waits.h"
+#include "watch/calls_internal.h"
 #include "watch/hang_hooks.h"
+#include "watch/own_threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,13 +56,16 @@ AGENT_THREAD bool agent_here;
 enum {
     START_MS = 300,
     WRITE_MS = 2000,
-    UNLOAD_MS = 200, /* the loader's lock may be held by who waits here */
+    HOLD_MS = 1000,
+    UNLOAD_MS = 200,   /* the loader's lock may be held by who waits here */
+    AGAIN_MS = 20,     /* after that the agent's thread is woken once more */
+    MEETING_MS = 2000, /* an interpreter is there by then */
     AGENT_STACK = 512 << 10,
-    REPORTS_MAX = 500, /* of one run */
-    REPORTS_BYTES = 64 << 20,
+    PAUSE_LOOKS = 5000, /* at most so many tenths of a millisecond */
+    RETIRE_LOOKS = 20,  /* as many in which no thread has gone */
 };
 
-/* What the agent's thread is asked for; counts up, so that no request is lost. */
+/* What the agent's thread is asked for; counts up. It sleeps on leader.h's word. */
 static _Atomic uint32_t asked, answered;
 static _Atomic bool asked_last;
 
@@ -93,113 +101,25 @@ static void await(uint32_t wanted, uint64_t ms)
         uint64_t now = now_ms(CLOCK_MONOTONIC);
         if ((int32_t)(seen - wanted) >= 0 || now >= end)
             return;
-        sleep_on(&answered, seen, (long)(end - now));
+        if (!sleep_on(&answered, seen, (long)(end - now < AGAIN_MS ? end - now : AGAIN_MS)))
+            leader_wake();
     }
 }
 
 /* ---- the agent's thread ---- */
 
-static void on_hang(void *context, const struct fw_hang_event *event)
-{
-    (void)context, (void)event;
-    status_hangs();
-}
-
-static bool close_others(void)
-{
-#ifdef SYS_close_range
-    enum { UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE: copies none of what it closes */
-    if (syscall(SYS_close_range, 0U, ~0U, UNSHARE) == 0)
-        return true;
-#endif
-    if (unshare(CLONE_FILES) != 0)
-        return false;
-    long end = sysconf(_SC_OPEN_MAX);
-    for (int fd = 0; fd < (end > 0 && end < 65536 ? end : 65536); fd++)
-        syscall(SYS_close, fd);
-    return true;
-}
-
-static bool detach_files(void)
-{
-    if (!close_others()) {
-        status_failure("cannot have files of its own", strerror(errno));
-        return false;
-    }
-    for (int i = 0; i < 3; i++)
-        if (open("/dev/null", O_RDWR) != i)
-            break;
-    return true;
-}
-
-static bool open_reports(void)
-{
-    struct fw_reports_options options = {.size = sizeof options,
-                                         .folder = agent_settings.out,
-                                         .max_files = REPORTS_MAX,
-                                         .max_bytes = REPORTS_BYTES,
-                                         .no_recovery = true}; /* `framewalk run` does */
-    struct fw_failure why = {0};
-    fw_error error = fw_reports_open(&options, &agent.reports, &why);
-    if (error != FW_OK)
-        status_failure("cannot write reports", why.message[0] ? why.message : fw_error_text(error));
-    return error == FW_OK;
-}
-
-static void start_monitor(void)
-{
-    struct fw_hang_options options = {.size = sizeof options,
-                                      .reports = agent.reports,
-                                      .threshold_ms = agent_settings.hang_ms,
-                                      .severe_ms = agent_settings.severe_ms,
-                                      .reports_per_day = REPORTS_MAX,
-                                      .keep_starved = agent_settings.keep_starved,
-                                      .on_hang = on_hang};
-    struct fw_hang_watch *watch = NULL;
-    fw_error error = fw_hang_start(&options, &agent.monitor);
-    if (error == FW_OK) {
-        hang_report_every(agent.monitor);
-        if (!agent_settings.no_scripts)
-            hang_set_annotate(agent.monitor, python_annotate, NULL);
-        error = fw_hang_watch_thread(agent.monitor, (fw_thread_id)agent.thread, "main", &watch);
-    }
-    if (error != FW_OK) {
-        status_failure("cannot watch for hangs", fw_error_text(error));
-        return;
-    }
-    if (agent.status)
-        agent.status->state = STATUS_WATCHING;
-    atomic_store(&agent.watch, watch);
-}
-
-static void start_calls(void)
-{
-    static const char *program[] = {NULL};
-    static char path[PATH_MAX];
-    struct fw_calls_options options = {.size = sizeof options,
-                                       .names = agent_settings.calls,
-                                       .count = agent_settings.call_count,
-                                       .memory = 4 << 20,
-                                       .reports = agent.reports,
-                                       .write_seconds = AGENT_WRITE_SECONDS};
-    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (agent_settings.app_callers && size > 0) {
-        path[size] = '\0';
-        program[0] = path;
-        options.callers = program;
-        options.caller_count = 1;
-    }
-    fw_calls_stop(agent.calls); /* after fork(): what the parent counted is the parent's */
-    agent.calls = NULL;
-    fw_error error = fw_calls_start(&options, &agent.calls);
-    if (error != FW_OK)
-        status_failure("cannot watch calls", fw_error_text(error));
-    status_calls();
-}
+/* What it is asked for besides. */
+enum wish { WISH_NOTHING, WISH_PAUSE, WISH_FLUSH };
+static _Atomic int wish;
 
 static void answer(void)
 {
     bool last = atomic_load(&asked_last);
+    int flush = WISH_FLUSH;
+    if (atomic_compare_exchange_strong(&wish, &flush, WISH_NOTHING) && !last && agent.calls) {
+        calls_flush(agent.calls);
+        return;
+    }
     if (agent.calls)
         fw_calls_write(agent.calls);
     status_calls();
@@ -212,42 +132,86 @@ static void answer(void)
         agent.status->state = STATUS_ENDED;
 }
 
-/* Wakes up by itself only where calls are counted. */
-static void *agent_main(void *argument)
+/* How long to sleep: the first thread that is about to end shows so in /proc within moments, and an
+ * interpreter that starts is met before its script may sleep. */
+static long serve_ms(unsigned again_ms, unsigned *dying, unsigned *meeting)
 {
-    (void)argument;
-    pthread_setname_np(pthread_self(), "framewalk");
-    if (detach_files()) {
-        if (!agent.status)
-            agent.status = status_make();
-        if (open_reports()) {
-            if (!agent_settings.no_scripts)
-                python_find();
-            if (agent_settings.call_count)
-                start_calls();
-            start_monitor();
-        }
-    }
-    atomic_store(&agent.stage, AGENT_READY);
-    uint32_t done = 0;
-    atomic_store(&answered, 1);
+    if (again_ms)
+        return (long)again_ms;
+    if (*meeting && (--*meeting == 0 || !python_will_meet()))
+        return 1;
+    *meeting = 0;
+    if (leader_has_ended() && (*dying)++ < AGAIN_MS)
+        return 1;
+    return agent.calls ? AGENT_WRITE_SECONDS * 1000L : -1;
+}
+
+static void say_answered(uint32_t number)
+{
+    atomic_store(&answered, number);
     wake(&answered);
+}
+
+/* Answers until no thread of the program's is left, or a pause is wanted, which is answered by the
+ * caller. Wakes up by itself only where calls are counted, and where the first thread has ended. */
+static void serve(struct own_threads_end *end)
+{
+    uint32_t done = atomic_load(&answered) - 1;
+    unsigned again_ms = 0, dying = 0;
+    unsigned meeting = agent_settings.from_start && !agent_settings.no_scripts ? MEETING_MS : 0;
     for (;;) {
-        uint32_t seen = atomic_load(&asked);
-        if (seen == done) {
-            if (!sleep_on(&asked, seen, agent.calls ? AGENT_WRITE_SECONDS * 1000L : -1))
-                status_calls();
-            continue;
+        const uint32_t look = leader_look(), seen = atomic_load(&asked);
+        if (seen != done) {
+            answer();
+            if (atomic_load(&wish) == WISH_PAUSE)
+                return;
+            done = seen;
+            say_answered(done + 1);
+        } else if (leader_has_ended() && own_threads_alone(end, &again_ms)) {
+            return;
+        } else if (!leader_wait(look, serve_ms(again_ms, &dying, &meeting))) {
+            status_calls();
         }
-        answer();
-        done = seen;
-        atomic_store(&answered, done + 1);
-        wake(&answered);
     }
+}
+
+/* The program ends when we have: its last thread left without a word (own_threads.h). */
+static void leave(void)
+{
+    atomic_store(&asked_last, true);
+    answer();
+    if (agent.calls)
+        calls_writer_stop(agent.calls);
+    atomic_store(&agent.stage, AGENT_DONE);
+}
+
+/* `resumes`: after a pause. */
+static void *agent_main(void *resumes)
+{
+    struct own_threads_end end = {0};
+    if (!own_thread_begin())
+        return NULL;
+    pthread_setname_np(pthread_self(), "framewalk");
+    if (resumes)
+        watching_resume();
+    else
+        watching_begin();
+    atomic_store(&agent.stage, AGENT_READY);
+    say_answered(atomic_load(&asked) + 1);
+    serve(&end);
+    if (atomic_load(&wish) == WISH_PAUSE) {
+        watching_pause();
+        atomic_store(&agent.stage, AGENT_PAUSED);
+        own_thread_end();
+        say_answered(atomic_load(&asked) + 1);
+        return NULL;
+    }
+    leave();
+    own_thread_leave(&end);
     return NULL;
 }
 
-static bool start_thread(void)
+static bool start_thread(bool resumes)
 {
     sigset_t all, before;
     pthread_attr_t attributes;
@@ -258,7 +222,10 @@ static bool start_thread(void)
     pthread_attr_setstacksize(&attributes, AGENT_STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, &attributes, agent_main, NULL);
+    own_thread_announce(1);
+    int error = pthread_create(&thread, &attributes, agent_main, resumes ? &agent : NULL);
+    if (error)
+        own_thread_announce(-1);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (error)
@@ -291,7 +258,8 @@ static void start_now(void)
     atomic_store(&answered, 0);
     atomic_store(&asked_last, false);
     agent.thread = (pid_t)syscall(SYS_gettid);
-    if (!start_thread()) {
+    leader_hold();
+    if (!start_thread(false)) {
         atomic_store(&agent.stage, AGENT_DONE);
         return;
     }
@@ -313,6 +281,86 @@ void agent_start(void)
         met = python_meet();
 }
 
+/* ---- pauses ---- */
+
+/* A moment. */
+static void rest(void)
+{
+    const struct timespec moment = {.tv_nsec = 100000};
+    syscall(SYS_nanosleep, &moment, NULL);
+}
+
+/* Until there are `own` threads of ours: one that was just started is not known as such, and one
+ * that has said that it ends is still there. True when the caller is the only other one then. */
+static bool is_single(unsigned own)
+{
+    unsigned now = 0, others = 0;
+    for (int i = 0; i < PAUSE_LOOKS; i++) {
+        if (!own_threads_count(&now, &others))
+            return false;
+        if (now == own && (others == 1 || own))
+            break;
+        rest();
+    }
+    return now == own && others == 1;
+}
+
+/* Ends our threads; false when they did not in time. */
+static bool end_threads(void)
+{
+    atomic_store(&wish, WISH_PAUSE);
+    const uint32_t request = atomic_fetch_add(&asked, 1) + 1;
+    leader_wake();
+    await(request + 1, WRITE_MS);
+    atomic_store(&wish, WISH_NOTHING);
+    return atomic_load(&agent.stage) == AGENT_PAUSED;
+}
+
+static bool is_ready_here(void)
+{
+    return getpid() == atomic_load(&agent.pid) && atomic_load(&agent.stage) == AGENT_READY;
+}
+
+bool agent_pause(void)
+{
+    if (!is_ready_here() || !is_single(watching_threads()) || !end_threads())
+        return false;
+    is_single(0);
+    return true;
+}
+
+/* Threads of ours that have said that they end look like the program's until they are gone. */
+static void await_end(void)
+{
+    unsigned own = 0, others = 0, before = 0;
+    for (int i = 0; i < RETIRE_LOOKS && own_threads_count(&own, &others); i++) {
+        i = own || others != before ? 0 : i;
+        before = others;
+        rest();
+    }
+}
+
+void agent_retire(const char *why)
+{
+    const int saved = errno;
+    if (is_ready_here() && end_threads()) {
+        atomic_store(&agent.watch, NULL);
+        status_failure("watched until then", why);
+        await_end();
+        atomic_store(&agent.stage, AGENT_DONE);
+    }
+    errno = saved;
+}
+
+void agent_resume(void)
+{
+    const uint32_t request = atomic_fetch_add(&asked, 1) + 1;
+    if (start_thread(true))
+        await(request + 1, START_MS);
+    else
+        atomic_store(&agent.stage, AGENT_DONE);
+}
+
 /* ---- the end ---- */
 
 static void write_within(bool last, uint64_t ms)
@@ -327,7 +375,7 @@ static void write_within(bool last, uint64_t ms)
         if (last && agent_here)
             atomic_store(&asked_last, true);
         uint32_t request = atomic_fetch_add(&asked, 1) + 1;
-        wake(&asked);
+        leader_wake();
         await(request + 1, ms);
     } else if (last && agent.status && agent.status->state == STATUS_LOADED) {
         agent.status->state = STATUS_ENDED;
@@ -342,12 +390,28 @@ void agent_write(bool last)
     write_within(last, WRITE_MS);
 }
 
+void agent_hold(bool hold)
+{
+    int saved = errno;
+    struct fw_hang_monitor *monitor = agent.monitor;
+    if (atomic_load(&agent.stage) == AGENT_READY && monitor) {
+        if (hold)
+            hang_hold(monitor, HOLD_MS);
+        else
+            hang_go_on(monitor);
+    }
+    errno = saved;
+}
+
 /* Frames in an image have no name any more when it is gone. */
 AGENT_EXPORT int dlclose(void *handle)
 {
     static int (*original)(void *);
-    if (agent.calls)
+    if (agent.calls && calls_has_news(agent.calls)) {
+        int nothing = WISH_NOTHING;
+        atomic_compare_exchange_strong(&wish, &nothing, WISH_FLUSH);
         write_within(false, UNLOAD_MS);
+    }
     if (!original)
         original = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
     return original(handle);

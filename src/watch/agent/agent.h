@@ -30,6 +30,7 @@ struct agent_settings {
     bool present;       /* `framewalk run` started this process, or one that was followed here */
     const char *out;    /* folder of reports */
     const char *status; /* folder of status files */
+    const char *version, *build; /* of the program, for its reports; NULL: not known */
     uint32_t hang_ms, severe_ms;
     bool any_wait;     /* every wait is idle */
     bool from_start;   /* the time before the first wait is a turn, too */
@@ -57,7 +58,14 @@ void settings_forget_options(void);
 
 /* ---- agent.c: life ---- */
 
-enum agent_stage { AGENT_OFF, AGENT_LOADED_ONLY, AGENT_STARTED, AGENT_READY, AGENT_DONE };
+enum agent_stage {
+    AGENT_OFF,
+    AGENT_LOADED_ONLY,
+    AGENT_STARTED,
+    AGENT_READY,
+    AGENT_PAUSED,
+    AGENT_DONE
+};
 
 struct agent {
     _Atomic int stage;  /* enum agent_stage */
@@ -82,6 +90,26 @@ bool agent_in_handler(void);
  * Async-signal-safe. Nothing in processes that are not watched. */
 void agent_write(bool last);
 
+/* Ends our threads, when the caller is the program's only one, until agent_resume(). False, and
+ * nothing is to be resumed: there are none, or others of the program's. */
+bool agent_pause(void);
+void agent_resume(void);
+/* Ends our threads for good; the status file says why. */
+void agent_retire(const char *why);
+
+/* ---- watching.c: what the agent's thread watches; all from there ---- */
+
+void watching_begin(void);
+/* Ends the threads that watch; what they know stays. */
+void watching_pause(void);
+void watching_resume(void);
+/* How many threads of ours there are when all have begun. */
+unsigned watching_threads(void);
+
+/* Nothing looks at the program's threads until agent_hold(false), which keeps errno.
+ * Async-signal-safe. */
+void agent_hold(bool hold);
+
 /* ---- status.c: what `framewalk run` is told ---- */
 
 /* NULL when it cannot be had. With all signals blocked: a limit of file size is an error then, not
@@ -98,6 +126,10 @@ void status_hangs(void);
 void python_find(void);
 /* From the watched thread, until it returns true. */
 bool python_meet(void);
+/* The same for a program that may not wait for long: from the agent's thread, until it returns
+ * true.
+ */
+bool python_will_meet(void);
 /* Adds the Python stack of the watched thread to a hang's report. From the monitor's thread. */
 void python_annotate(void *context, struct fwr_writer *writer, uint64_t thread, uint64_t at_ns);
 

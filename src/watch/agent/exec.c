@@ -28,9 +28,19 @@ static bool is_watched_process(void)
 static bool wants_agent(void)
 {
     bool watched = is_watched_process();
-    if (watched)
+    if (watched) {
         agent_write(false);
+        agent_hold(true);
+    }
     return watched || (agent_settings.present && agent_settings.follow);
+}
+
+/* It failed: the old program goes on. */
+static int stayed(int result)
+{
+    if (is_watched_process())
+        agent_hold(false);
+    return result;
 }
 
 /* `environment` with the agent in it, on the caller's stack frame; or as it is. */
@@ -69,7 +79,7 @@ static int run(execve_call **next, const char *path, char *const *arguments,
     if (!*next)
         find_originals();
     ENTER(wants_agent(), environment)
-    return (*next)(path, arguments, environment);
+    return stayed((*next)(path, arguments, environment));
 }
 
 AGENT_EXPORT int execve(const char *path, char *const *arguments, char *const *environment)
@@ -97,7 +107,7 @@ AGENT_EXPORT int fexecve(int fd, char *const *arguments, char *const *environmen
     if (!next_fexecve)
         find_originals();
     ENTER(wants_agent(), environment)
-    return next_fexecve(fd, arguments, environment);
+    return stayed(next_fexecve(fd, arguments, environment));
 }
 
 /* The variadic ones: their arguments as an array on the stack. */

@@ -9,6 +9,11 @@
  * itself, in a signal handler; one that sleeps in the kernel changes nothing, and would wake up by
  * a signal: for it the monitor's thread does it.
  *
+ * For one that sleeps its thread state must be known, which only the thread itself can ask for: it
+ * does so at its first wait. With --startup a script may sleep before it ever waits; so as soon as
+ * the interpreter runs, the agent's thread has it make a call (Py_AddPendingCall, which any thread
+ * may use, and which the first thread alone runs).
+ *
  * The text goes into a memory file and back. In the handler that file lives as long as the handler.
  *
  * What is read back was written by the program: it is taken apart within bounds (traceback.h).
@@ -42,8 +47,9 @@ static struct {
     void (*dump)(int fd, void *state);
     void *(*state_of_thread)(void);
     int (*is_running)(void);
-    _Atomic(void *) state; /* of the watched thread */
-    int signal;            /* 0: none yet, or none was free */
+    int (*call_soon)(int (*what)(void *), void *argument); /* or NULL */
+    _Atomic(void *) state;                                 /* of the watched thread */
+    int signal;                                            /* 0: none yet, or none was free */
 } python;
 
 static struct {
@@ -100,6 +106,7 @@ void python_find(void)
         return;
     python.state_of_thread = (void *(*)(void))state;
     python.is_running = (int (*)(void))running;
+    python.call_soon = (int (*)(int (*)(void *), void *))dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
     python.dump = (void (*)(int, void *))dump;
 }
 
@@ -112,6 +119,21 @@ bool python_meet(void)
     void *state = python.state_of_thread();
     atomic_store(&python.state, state);
     return state != NULL;
+}
+
+static int meet_soon(void *unused)
+{
+    (void)unused;
+    if (syscall(SYS_gettid) == agent.thread)
+        python_meet();
+    return 0;
+}
+
+bool python_will_meet(void)
+{
+    if (!python.dump || !python.call_soon || atomic_load(&python.state))
+        return true;
+    return python.is_running() && python.call_soon(meet_soon, NULL) == 0;
 }
 
 static bool is_ours(int number)

@@ -4,12 +4,13 @@
  *
  * The program's children are not to be watched unless that is wanted, and they inherit what stands
  * in `environ`, however they are started. So the agent takes itself out of it before main: out of
- * LD_PRELOAD, where others may stand too, and FRAMEWALK_AGENT as a whole. The strings are edited
- * where they are: no allocation, and it is what a later `environ` of the program is copied from.
- * exec.c puts both back for those who are to be followed.
+ * LD_PRELOAD, where others may stand too, its option out of ASAN_OPTIONS, and FRAMEWALK_AGENT as a
+ * whole. The strings are edited where they are: no allocation, and it is what a later `environ` of
+ * the program is copied from. exec.c puts them back for those who are to be followed.
  */
 #include "watch/agent/agent.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static const char *settings_agent;         /* path of this library */
 static const char *settings_options;       /* in front of NODE_OPTIONS */
 
 static const char preload_name[] = "LD_PRELOAD=", agent_name[] = "FRAMEWALK_AGENT=",
-                  options_name[] = "NODE_OPTIONS=";
+                  options_name[] = "NODE_OPTIONS=", asan_name[] = "ASAN_OPTIONS=";
 
 static char **find_variable(char **environment, const char *name)
 {
@@ -57,6 +58,10 @@ static void read_pair(struct agent_settings *s, const char *key, char *value)
         settings_agent = value;
     else if (strcmp(key, "out") == 0)
         s->out = value;
+    else if (strcmp(key, "version") == 0)
+        s->version = value;
+    else if (strcmp(key, "build") == 0)
+        s->build = value;
     else if (strcmp(key, "status") == 0)
         s->status = value;
     else if (strcmp(key, "hang") == 0)
@@ -129,6 +134,17 @@ static void leave_environment(void)
     at = find_variable(environ, preload_name);
     if (at && drop_entry(*at + sizeof preload_name - 1, settings_agent))
         drop_variable(at);
+    at = find_variable(environ, asan_name);
+    if (at && drop_entry(*at + sizeof asan_name - 1, AGENT_ASAN_OPTION))
+        drop_variable(at);
+}
+
+/* AddressSanitizer reads its options when it begins, which may be after us. */
+static void begin_asan(void)
+{
+    void (*begin)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "__asan_init");
+    if (begin)
+        begin();
 }
 
 void settings_read(void)
@@ -137,8 +153,10 @@ void settings_read(void)
     if (!at || !read_all(*at))
         return;
     agent_settings.present = true;
-    if (!agent_settings.follow)
-        leave_environment();
+    if (agent_settings.follow)
+        return;
+    begin_asan();
+    leave_environment();
 }
 
 void settings_forget_options(void)
@@ -158,43 +176,72 @@ void settings_forget_options(void)
 
 /* ---- entering that of another program ---- */
 
-static bool holds_agent(char *const *environment)
+/* A variable in front of whose value something of ours stands. */
+struct front {
+    const char *name, *text;
+};
+enum { FRONTS = 2 };
+
+static void list_fronts(struct front fronts[FRONTS])
 {
-    char **preload = find_variable((char **)environment, preload_name);
-    return preload && strstr(*preload, settings_agent) &&
-           find_variable((char **)environment, agent_name);
+    fronts[0] = (struct front){preload_name, settings_agent};
+    fronts[1] = (struct front){asan_name, AGENT_ASAN_OPTION};
 }
 
-static const char *preloaded_before(char *const *environment)
+/* The value as it is; "": there is none. */
+static const char *value_before(char *const *environment, const struct front *front)
 {
-    char **preload = find_variable((char **)environment, preload_name);
-    return preload ? *preload + sizeof preload_name - 1 : "";
+    char **at = find_variable((char **)environment, front->name);
+    return at ? *at + strlen(front->name) : "";
+}
+
+static bool holds(char *const *environment, const struct front *front)
+{
+    return strstr(value_before(environment, front), front->text) != NULL;
+}
+
+static bool is_ours(const char *variable, const struct front fronts[FRONTS])
+{
+    for (unsigned i = 0; i < FRONTS; i++)
+        if (strncmp(variable, fronts[i].name, strlen(fronts[i].name)) == 0)
+            return true;
+    return strncmp(variable, agent_name, sizeof agent_name - 1) == 0;
 }
 
 struct settings_room settings_room(char *const *environment)
 {
-    struct settings_room room = {.pointers = 3}; /* the two variables, and the end */
+    struct settings_room room = {.pointers = FRONTS + 2}; /* our variables, and the end */
+    struct front fronts[FRONTS];
+    list_fronts(fronts);
     for (char *const *at = environment; at && *at; at++)
         room.pointers++;
-    room.text = sizeof preload_name + strlen(settings_agent) + 1;
-    room.text += environment ? strlen(preloaded_before(environment)) : 0;
+    for (unsigned i = 0; i < FRONTS; i++)
+        room.text += strlen(fronts[i].name) + strlen(fronts[i].text) + sizeof ":" +
+                     (environment ? strlen(value_before(environment, &fronts[i])) : 0);
     return room;
 }
 
 char **settings_environment(char *const *environment, char **pointers, char *text)
 {
+    struct front fronts[FRONTS];
     size_t count = 0;
-    if (!environment || holds_agent(environment))
+    list_fronts(fronts);
+    if (!environment || (find_variable((char **)environment, agent_name) &&
+                         holds(environment, &fronts[0]) && holds(environment, &fronts[1])))
         return NULL;
     for (char *const *at = environment; *at; at++)
-        if (strncmp(*at, preload_name, sizeof preload_name - 1) != 0 &&
-            strncmp(*at, agent_name, sizeof agent_name - 1) != 0)
+        if (!is_ours(*at, fronts))
             pointers[count++] = *at;
-    const char *before = preloaded_before(environment);
-    char *end = stpcpy(stpcpy(text, preload_name), settings_agent);
-    if (*before)
-        stpcpy(stpcpy(end, ":"), before);
-    pointers[count++] = text;
+    for (unsigned i = 0; i < FRONTS; i++) {
+        const struct front *front = &fronts[i];
+        const char *before = value_before(environment, front);
+        const bool held = holds(environment, front);
+        pointers[count++] = text;
+        text = stpcpy(text, front->name);
+        text = stpcpy(text, held ? "" : front->text);
+        text = stpcpy(text, *before && !held ? ":" : "");
+        text = stpcpy(text, before) + 1;
+    }
     pointers[count++] = settings_line;
     pointers[count] = NULL;
     return pointers;

@@ -1,5 +1,6 @@
 /* Writing the status file: status.h says what for. */
 #include "watch/agent/agent.h"
+#include "watch/session.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -87,7 +88,8 @@ void status_hangs(void)
                                  .longest_ns = totals.longest_ns,
                                  .annealed = totals.annealed,
                                  .capped = totals.capped,
-                                 .samples = totals.samples};
+                                 .samples = totals.samples,
+                                 .unwritten = agent.reports ? spool_refused(agent.reports) : 0};
     for (size_t i = 0; i < FW_HANG_VETOES; i++)
         hangs.vetoed[i] = totals.vetoed[i];
     agent.status->hangs = hangs;

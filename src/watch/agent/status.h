@@ -19,6 +19,10 @@ enum {
     STATUS_VETOES = 8,
 };
 
+/* In front of ASAN_OPTIONS. AddressSanitizer's own library wants to come first, for malloc: the
+ * agent defines no function of its but in front of it, and goes on to it. */
+#define AGENT_ASAN_OPTION "verify_asan_link_order=0"
+
 enum status_state {
     STATUS_LOADED = 1, /* the agent is in the program, and no wait has come */
     STATUS_WATCHING,   /* the monitor runs */
@@ -35,6 +39,7 @@ struct status_api { /* struct fw_calls_api */
 
 struct status_hangs { /* of struct fw_hang_totals */
     uint64_t hangs, severe, hang_ns, longest_ns, annealed, capped, samples;
+    uint64_t unwritten;             /* reports of any kind for which the folder had no place */
     uint64_t vetoed[STATUS_VETOES]; /* by enum fw_hang_veto */
 };
 
@@ -61,7 +66,7 @@ _Static_assert(sizeof(struct status) == 24 + 4 * 8 + STATUS_PROGRAM + STATUS_FAI
                                             sizeof(struct status_hangs) + 8 +
                                             FW_CALLS_NAMES * sizeof(struct status_api),
                "no padding");
-_Static_assert(sizeof(struct status_api) == 96 && sizeof(struct status_hangs) == 120, "no padding");
+_Static_assert(sizeof(struct status_api) == 96 && sizeof(struct status_hangs) == 128, "no padding");
 _Static_assert((int)FW_HANG_VETOES <= (int)STATUS_VETOES, "room for all");
 
 #endif

@@ -5,11 +5,16 @@
 
 #include <AvailabilityMacros.h>
 
+#if defined(__APPLE__)
 #define __API_A(platform, version) __attribute__((availability(platform, introduced = version)))
 #define __API_U(platform)          __attribute__((availability(platform, unavailable)))
-#define __WATCHOS_PROHIBITED       __API_U(watchos)
-#define __TVOS_PROHIBITED          __API_U(tvos)
-#define __IOS_PROHIBITED           __API_U(ios)
+#else /* the host's loader */
+#define __API_A(platform, version)
+#define __API_U(platform)
+#endif
+#define __WATCHOS_PROHIBITED __API_U(watchos)
+#define __TVOS_PROHIBITED    __API_U(tvos)
+#define __IOS_PROHIBITED     __API_U(ios)
 #define __OSX_AVAILABLE_STARTING(osx, ios)
 #define __OS_AVAILABILITY(...)
 

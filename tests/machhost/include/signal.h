@@ -1,5 +1,6 @@
 #ifndef MACHHOST_SIGNAL_H
 #define MACHHOST_SIGNAL_H
+#include <Availability.h>
 #include <sys/types.h>
 #include <sys/ucontext.h>
 #define SIGHUP    1
@@ -79,7 +80,7 @@ struct sigaction {
 int kill(pid_t pid, int signal);
 int raise(int signal);
 int sigaction(int signal, const struct sigaction *action, struct sigaction *old);
-int sigaltstack(const stack_t *stack, stack_t *old);
+int sigaltstack(const stack_t *stack, stack_t *old) __WATCHOS_PROHIBITED __TVOS_PROHIBITED;
 void (*signal(int signal, void (*handler)(int)))(int);
 int sigprocmask(int how, const sigset_t *set, sigset_t *old);
 int pthread_kill(pthread_t thread, int signal);

@@ -1,5 +1,6 @@
 #ifndef MACHHOST_UNISTD_H
 #define MACHHOST_UNISTD_H
+#include <Availability.h>
 #include <sys/types.h>
 #define STDIN_FILENO         0
 #define STDOUT_FILENO        1
@@ -19,7 +20,7 @@ int close(int fd);
 int dup(int fd);
 int dup2(int fd, int to);
 void _exit(int status) __attribute__((noreturn));
-pid_t fork(void);
+pid_t fork(void) __WATCHOS_PROHIBITED __TVOS_PROHIBITED;
 int fsync(int fd);
 int ftruncate(int fd, off_t size);
 int gethostname(char *name, size_t size);

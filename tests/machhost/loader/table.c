@@ -104,6 +104,7 @@ SAME(strtoll);
 SAME(strtoul);
 SAME(strtoull);
 SAME(time);
+SAME(timegm);
 SAME(unlink);
 SAME(unsetenv);
 SAME(usleep);

@@ -233,3 +233,42 @@ void model_answer(void)
 {
     semaphore_signal(loop.answer);
 }
+
+/* --- notifications --- */
+
+const CFStringRef UIApplicationDidEnterBackgroundNotification = "model: UIKit hides";
+const CFStringRef UIApplicationWillEnterForegroundNotification = "model: UIKit shows";
+const CFStringRef NSApplicationDidHideNotification = "model: AppKit hides";
+const CFStringRef NSApplicationDidUnhideNotification = "model: AppKit shows";
+
+static struct registration {
+    CFNotificationCallback callback;
+    const void *observer;
+    CFStringRef name;
+} registrations[OBSERVERS];
+static unsigned registered;
+
+struct model_loop *CFNotificationCenterGetLocalCenter(void)
+{
+    return &loop;
+}
+
+void CFNotificationCenterAddObserver(struct model_loop *center, const void *observer,
+                                     CFNotificationCallback callback, CFStringRef name,
+                                     const void *object, long suspension)
+{
+    (void)center, (void)object, (void)suspension;
+    if (registered < OBSERVERS)
+        registrations[registered++] = (struct registration){callback, observer, name};
+}
+
+void CFNotificationCenterPostNotification(struct model_loop *center, CFStringRef name,
+                                          const void *object, const void *info,
+                                          unsigned char immediately)
+{
+    (void)immediately;
+    for (unsigned i = 0; i < registered; i++)
+        if (strcmp(registrations[i].name, name) == 0)
+            registrations[i].callback(center, (void *)(uintptr_t)registrations[i].observer, name,
+                                      object, info);
+}

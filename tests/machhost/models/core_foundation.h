@@ -3,7 +3,8 @@
  * Framewalk looks up, and frames as they are on a real stack (CFRunLoopRunSpecific calls
  * __CFRunLoopRun, which calls observers, sources, and __CFRunLoopServiceMachPort to wait). Which
  * activity comes when is as in <CoreFoundation/CFRunLoop.h> and the documentation of run loops.
- * There is one run loop, the main thread's; strings are C strings.
+ * There is one run loop, the main thread's; strings are C strings. Notifications are delivered in
+ * the thread that posts them.
  */
 #ifndef MACHHOST_MODELS_CORE_FOUNDATION_H
 #define MACHHOST_MODELS_CORE_FOUNDATION_H
@@ -35,6 +36,20 @@ CFStringRef CFStringCreateWithCString(const void *allocator, const char *text, u
 void CFRelease(const void *object);
 int CFRunLoopRunInMode(CFStringRef mode, double seconds, unsigned char return_after_source);
 void CFRunLoopStop(CFRunLoopRef loop);
+
+typedef void (*CFNotificationCallback)(struct model_loop *center, void *observer, CFStringRef name,
+                                       const void *object, const void *info);
+struct model_loop *CFNotificationCenterGetLocalCenter(void);
+void CFNotificationCenterAddObserver(struct model_loop *center, const void *observer,
+                                     CFNotificationCallback callback, CFStringRef name,
+                                     const void *object, long suspension);
+void CFNotificationCenterPostNotification(struct model_loop *center, CFStringRef name,
+                                          const void *object, const void *info,
+                                          unsigned char immediately);
+/* Of UIKit and AppKit: their values are not their names. */
+extern const CFStringRef UIApplicationDidEnterBackgroundNotification,
+    UIApplicationWillEnterForegroundNotification, NSApplicationDidHideNotification,
+    NSApplicationDidUnhideNotification;
 
 /* The model's own: `function` runs as a source of version 0, or as one that a message brings. Any
  * thread. */

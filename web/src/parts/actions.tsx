@@ -7,7 +7,7 @@ import { query, send, useLoad } from "../api";
 import { can, filtersOf, useApp, useLink } from "../app";
 import { count, duration, many } from "../format";
 import type { Group, GroupDetail, GroupName, List, Overview } from "../types";
-import { Button, Cut, Dialog, ErrorBox, Search, Select, shortened, useAction } from "./basic";
+import { Button, Choice, Cut, Dialog, ErrorBox, Search, shortened, useAction } from "./basic";
 import { versionLabel } from "./groups";
 import { afterJobs, say } from "./notice";
 import { SplitChoice } from "./split";
@@ -41,6 +41,7 @@ export function Actions({ g, onChange }: { g: GroupDetail; onChange: () => void 
     const { route } = useLocation();
     const [open, setOpen] = useState<"" | "resolve" | "merge" | "split" | "note" | "part">("");
     const [version, setVersion] = useState("");
+    const [fixed, setFixed] = useState<"version" | "next">("version");
     const [note, setNote] = useState(g.note ?? "");
     const [into, setInto] = useState<GroupName>();
     const [stacks, setStacks] = useState<number[]>([]);
@@ -56,7 +57,7 @@ export function Actions({ g, onChange }: { g: GroupDetail; onChange: () => void 
         say({ text, undo: async () => { await post(g.id, back); onChange(); } });
         onChange();
     });
-    const status = () => (g.status === "resolved" ? { action: "resolve", version: g.resolved_version } : { action: g.status === "ignored" ? "ignore" : "open" });
+    const status = () => (g.status === "resolved" ? { action: "resolve", [g.resolved_after ? "after" : "version"]: g.resolved_version } : { action: g.status === "ignored" ? "ignore" : "open" });
     const merge = (to: GroupName) => action.run(async () => {
         await post(g.id, { action: "merge", into: to.id });
         close();
@@ -76,21 +77,24 @@ export function Actions({ g, onChange }: { g: GroupDetail; onChange: () => void 
         await afterJobs("rules");
     });
     if (!can(app, "triage")) return <p class="muted small">Your token may read only; triage needs the scope “triage”.</p>;
-    const versions = from.data?.versions.map(versionLabel) ?? [g.last_version];
+    const versions = from.data?.versions.map(versionLabel) ?? [];
     return <>
         <div class="actions" role="group" aria-label="Actions">
-            {g.status === "merged" ? <Button kind="primary" onClick={() => setOpen("part")}>Part again…</Button> : g.status === "open"
-                ? <><Button kind="primary" onClick={() => { setVersion(g.last_version); setOpen("resolve"); }}>Resolve…</Button><Button onClick={() => act({ action: "ignore" }, `${named(g.title)} is ignored: it leaves the ranking.`, { action: "open" })} disabled={action.busy}>Ignore</Button></>
+            {g.status === "merged" ? <Button kind="primary" onClick={() => setOpen("part")}>Unmerge…</Button> : g.status === "open"
+                ? <><Button kind="primary" onClick={() => { setVersion(""); setFixed("version"); setOpen("resolve"); }}>Resolve…</Button><Button onClick={() => act({ action: "ignore" }, `${named(g.title)} is ignored: it leaves the ranking.`, { action: "open" })} disabled={action.busy}>Ignore</Button></>
                 : <Button kind="primary" onClick={() => act({ action: "open" }, `${named(g.title)} is open again.`, status())} disabled={action.busy}>Open again</Button>}
             <Button onClick={() => { setNote(g.note ?? ""); setOpen("note"); }}>{g.note ? "Edit note…" : "Note…"}</Button>
             {g.status !== "merged" && <><Button onClick={() => setOpen("merge")}>Merge…</Button><Button onClick={() => setOpen("split")}>Split…</Button></>}
         </div>
         {action.error && !open && <ErrorBox error={action.error} />}
         <Dialog title="Resolve this hang" open={open === "resolve"} onClose={close}>
-            <p class="muted">It leaves the ranking. When a report of a later version than this comes in, it opens again and says so.</p>
-            <Select label="Resolved in" value={version} options={versions.map((v): [string, string] => [v, v || "no version"])} onValue={setVersion} />
+            <p class="muted">It leaves the ranking. A report of the version in which it is fixed, or of a later one, opens it again; reports of older versions do not.</p>
+            <Choice label="Fixed in" value={fixed} options={[["version", "A version"], ["next", "The next version"]]} onValue={(v) => setFixed(v as "version" | "next")} />
+            {fixed === "version" ? <label class="field"><span>Version, also one that has not come out; “2.2.0” is all its builds</span><input class="mono" value={version} list="versions-known" required maxLength={255} onInput={(e) => setVersion(e.currentTarget.value)} />
+                <datalist id="versions-known">{versions.map((v) => <option key={v} value={v} />)}</datalist></label>
+                : <p>Any version after the newest there is{from.data?.versions[0] ? <>, <Cut s={versionLabel(from.data.versions[0])} />,</> : null} opens it again.</p>}
             {action.error && <ErrorBox error={action.error} />}
-            <div class="dialog-foot"><Button onClick={close}>Cancel</Button><Button kind="primary" disabled={action.busy} onClick={() => act({ action: "resolve", version }, `${named(g.title)} is resolved in ${shortened(version, 40)}.`, { action: "open" })}>Resolve</Button></div>
+            <div class="dialog-foot"><Button onClick={close}>Cancel</Button><Button kind="primary" disabled={action.busy || (fixed === "version" && !version.trim())} onClick={() => act(fixed === "version" ? { action: "resolve", version: version.trim() } : { action: "resolve" }, `${named(g.title)} is fixed in ${fixed === "version" ? shortened(version, 40) : "the next version"}.`, { action: "open" })}>Resolve</Button></div>
         </Dialog>
         <Dialog title="Merge into another hang" open={open === "merge"} onClose={close}>
             <Merge g={g} chosen={into} choose={setInto} />
@@ -102,15 +106,15 @@ export function Actions({ g, onChange }: { g: GroupDetail; onChange: () => void 
             {action.error && <ErrorBox error={action.error} />}
             <div class="dialog-foot"><Button onClick={close}>Cancel</Button><Button kind="primary" disabled={action.busy || !stacks.length} onClick={split}>{stacks.length ? `Split off ${count(stacks.length)}` : "Split off"}</Button></div>
         </Dialog>
-        <Dialog title="Part what was put together by hand" open={open === "part"} onClose={close}>
+        <Dialog title="Unmerge what was put together by hand" open={open === "part"} onClose={close}>
             <p class="muted">Every merge and split by hand around this hang is taken back: its stacks go where the rules put them, and hangs that were merged into it are open again. This itself has no undo.</p>
             {action.error && <ErrorBox error={action.error} />}
-            <div class="dialog-foot"><Button onClick={close}>Cancel</Button><Button kind="danger" disabled={action.busy} onClick={part}>Part</Button></div>
+            <div class="dialog-foot"><Button onClick={close}>Cancel</Button><Button kind="danger" disabled={action.busy} onClick={part}>Unmerge</Button></div>
         </Dialog>
         <Dialog title="Note" open={open === "note"} onClose={close}>
             <label class="field"><span>For everybody who looks at this hang</span><textarea rows={4} maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} /></label>
             {action.error && <ErrorBox error={action.error} />}
-            <div class="dialog-foot"><Button onClick={close}>Cancel</Button><Button kind="primary" disabled={action.busy} onClick={() => act({ action: "note", note }, note ? "The note is kept." : "The note is gone.", { action: "note", note: g.note ?? "" })}>Keep</Button></div>
+            <div class="dialog-foot"><Button onClick={close}>Cancel</Button><Button kind="primary" disabled={action.busy} onClick={() => act({ action: "note", note }, note ? "The note is saved." : "The note is gone.", { action: "note", note: g.note ?? "" })}>Save</Button></div>
         </Dialog>
     </>;
 }

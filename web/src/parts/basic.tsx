@@ -12,7 +12,7 @@ const MOST_TITLE = 2000;
 export const shortened = (text: string | null | undefined, most = 200) => (!text ? "" : text.length > most ? `${text.slice(0, most)}…` : text);
 
 /** A foreign string on one line, cut where there is no more room; whole in its title. */
-export function Cut({ s, class: name = "", title }: { s: string | null | undefined; class?: string; title?: string }) {
+export function Cut({ s, class: name = "", title }: { s: string | null | undefined; class?: string; title?: string | null }) {
     const text = s ?? "";
     return <span class={`cut ${name}`} title={shortened(title ?? text, MOST_TITLE)}>{shortened(text, MOST_SHOWN)}</span>;
 }

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Day } from "../types";
 import { count, dayName, duration } from "../format";
-import { shortened } from "./basic";
+import { Cut, shortened } from "./basic";
 
 const MOST_VERSIONS = 5;
 const DAY = 86400;
@@ -86,7 +86,7 @@ export function DaysChart({ days, order, label }: { days: Day[]; order: string[]
         </div>
         <div ref={box} class="plot" aria-hidden="true" />
         <details class="as-table"><summary>As table</summary>
-            <div class="scroll" tabIndex={0} role="region" aria-label={label}><table class="list dense"><thead><tr><th scope="col">Day (UTC)</th>{series.map((s) => <th key={s.name} scope="col" class="right">{shortened(s.name, 40) || "unknown version"}</th>)}<th scope="col" class="right">Reports</th></tr></thead>
+            <div class="scroll" tabIndex={0} role="region" aria-label={label}><table class="list dense"><thead><tr><th scope="col">Day (UTC)</th>{series.map((s) => <th key={s.name} scope="col" class="right"><Cut s={s.name || "unknown version"} /></th>)}<th scope="col" class="right">Reports</th></tr></thead>
                 <tbody>{names.map((d, i) => <tr key={d}><th scope="row">{dayName(d)}</th>{series.map((s) => <td key={s.name} class="right num">{s.values[i] ? duration(s.values[i]) : "–"}</td>)}
                     <td class="right num">{count(series.reduce((sum, s) => sum + s.reports[i], 0))}</td></tr>)}</tbody></table></div>
         </details>

@@ -23,11 +23,19 @@ export function Leaf({ leaf }: { leaf: string }) {
     return leaf && leaf !== "unknown" ? <Tag tone={`leaf ${known ? leaf : ""}`} title={known?.[1]}>{known?.[0] ?? shortened(leaf, 30)}</Tag> : null;
 }
 
+/** "fixed in 2.2.0", "fixed after 2.1.0". */
+export const fixedText = (g: { resolved_version: string | null; resolved_after: boolean }, word: string, most = 60) =>
+    g.resolved_version ? `${word} ${g.resolved_after ? "after" : "in"} ${shortened(g.resolved_version, most)}` : word;
+
+/** The first and the last version of what the filters choose. */
+export const versionsOf = (g: { first_version: string | null; last_version: string | null }) =>
+    !g.first_version && !g.last_version ? "an unknown version" : g.first_version === g.last_version ? g.last_version! : `${g.first_version || "unknown"} – ${g.last_version || "unknown"}`;
+
 export function Status({ g }: { g: Group }) {
     return <>
-        {g.reopened && <Tag tone="bad" title="It was resolved and came back">came back</Tag>}
+        {g.reopened && <Tag tone="bad" title={`It was resolved and came back${g.resolved_version ? `: ${fixedText(g, "fixed")}` : ""}`}>came back</Tag>}
         {g.status === "ignored" && <Tag title="Not ranked">ignored</Tag>}
-        {g.status === "resolved" && <Tag tone="good">resolved</Tag>}
+        {g.status === "resolved" && <Tag tone="good" title={fixedText(g, "Fixed")}>{fixedText(g, "fixed", 24)}</Tag>}
         {g.status === "merged" && <Tag>merged</Tag>}
         {g.killed > 0 && <Tag tone="bad" title="So many ended with the process killed">{count(g.killed)} killed</Tag>}
         {g.section === "system" && <Tag title="No frame of the app is in the stack">system only</Tag>}
@@ -60,8 +68,8 @@ export function GroupTable({ groups, whole, start = 0, label, isNew }: { groups:
                 <div><dt>Reports</dt><dd class="num">{compact(g.reports)}</dd></div>
                 <div><dt>Installs</dt><dd class="num">{g.installs ? compact(g.installs) : "unknown"}</dd></div>
                 <div><dt>Longest</dt><dd class="num">{duration(g.longest_ns)}</dd></div>
-                <div class="wide-only"><dt>Versions</dt><dd><Cut s={g.first_version === g.last_version ? g.first_version : `${g.first_version} – ${g.last_version}`} /></dd></div>
-                <div><dt>Last seen</dt><dd><Time ms={g.last_ms} /></dd></div>
+                <div class="wide-only"><dt>Versions</dt><dd><Cut s={versionsOf(g)} /></dd></div>
+                <div><dt>Last seen</dt><dd>{g.last_ms === null ? "–" : <Time ms={g.last_ms} />}</dd></div>
             </dl>
         </li>)}
     </ol></>;

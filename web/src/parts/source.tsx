@@ -2,6 +2,7 @@
 
 import type { Frame, SourceLines } from "../types";
 import { useLoad } from "../api";
+import { useApp } from "../app";
 import { frameName } from "./frames";
 import { shortened } from "./basic";
 
@@ -13,11 +14,12 @@ export const hasSource = (f: Frame): boolean => !!f.sources && !!f.file && !!f.l
 /** Of the compiler or the system, as far as the path tells: such files are sent on demand only. */
 export const isOfSystem = (f: Frame): boolean => /^\/usr\/(include|lib|local\/include)|\.sdk\/|\.xctoolchain\/|^\/rustc\//.test(f.file ?? "");
 
-const url = (f: Frame): string =>
-    `/api/v1/symbols/source?${new URLSearchParams({ image: f.sources!, file: f.file!, line: String(f.line) })}`;
+const url = (f: Frame, project: string): string =>
+    `/api/v1/symbols/source?${new URLSearchParams({ project, image: f.sources!, file: f.file!, line: String(f.line) })}`;
 
 export function Source({ frame, id }: { frame: Frame; id: string }) {
-    const { data, error } = useLoad<SourceLines>(url(frame));
+    const { project } = useApp();
+    const { data, error } = useLoad<SourceLines>(url(frame, project));
     if (error) return <p class="source none muted" id={id} role="status">{error.message}</p>;
     if (!data) return <p class="source none muted" id={id} role="status" aria-busy="true">Fetching the source…</p>;
     const first = data.line - data.pre_context.length;

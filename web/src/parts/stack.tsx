@@ -31,7 +31,7 @@ function Row({ f, index, source, first }: { f: Frame; index: number; source: boo
     return <li class={`frame ${f.app ? "app" : "system"} ${f.status}`}>
         <span class="index num" aria-hidden="true">{index}</span>
         <span class="what">
-            <Cut s={frameName(f)} class="fn" title={`${frameName(f)}\n${f.image} + ${f.offset}${missing[f.status] ? `\n${missing[f.status]}` : ""}`} />
+            <Cut s={frameName(f)} class="fn" title={`${frameName(f)}\n${f.image ?? "unknown image"} + ${f.offset}${missing[f.status] ? `\n${missing[f.status]}` : ""}`} />
             {f.inlined && <Tag tone="inline" title="The compiler put this function into its caller">inlined</Tag>}
             {f.tail_call && <Tag tone="tail" title="It called the frame above as its last act, so it has no frame of its own; found from the debug information">tail call</Tag>}
             {f.status === "no_map" && <Tag tone="warn" title={missing.no_map}>no debug file</Tag>}

@@ -2,8 +2,8 @@
 
 import { useState } from "preact/hooks";
 import { changed, query, useLoad } from "../api";
-import { useApp, useLink, useQuery } from "../app";
-import { compact, count, duration, many, share } from "../format";
+import { useApp, useLink, useQuery, useTitle } from "../app";
+import { compact, count, duration, many, share, visible } from "../format";
 import { Actions, groupUrl } from "../parts/actions";
 import { Blocked, CopyButton, Cut, Empty, Panel, Select, Shares, shortened, Shown, Skeleton, Tag, Time } from "../parts/basic";
 import { DaysChart } from "../parts/days";
@@ -12,7 +12,7 @@ import { Leaf, Status, Filters, LEAVES, versionLabel } from "../parts/groups";
 import { ROLES } from "../parts/preview";
 import { Stack, stackText } from "../parts/stack";
 import { Timeline } from "../parts/timeline";
-import type { GroupDetail, List, Overview, Report, ReportLine } from "../types";
+import type { GroupDetail, GroupEvent, List, Overview, Report, ReportLine } from "../types";
 
 function Why({ g }: { g: GroupDetail }) {
     const frames = g.why.frames;
@@ -63,6 +63,22 @@ function Reports({ g }: { g: GroupDetail }) {
     </Panel>;
 }
 
+/** "Resolved, fixed in 2.2.0", "Opened again by a report of 2.2.1". */
+function eventText(e: GroupEvent): string {
+    const detail = shortened(visible(e.detail), 120);
+    switch (e.action) {
+        case "resolve": return `resolved it: fixed ${detail}`;
+        case "reopened": return `A report of ${detail || "an unknown version"} opened it again`;
+        case "open": return "opened it";
+        case "ignore": return "ignored it";
+        case "note": return "changed the note";
+        default: return `${e.action === "merge" ? "merged" : "split"}: ${detail}`;
+    }
+}
+function History({ events }: { events: GroupEvent[] }) {
+    return <ol class="plain-list history" aria-label="History">{events.map((e, i) => <li key={i}><Time ms={e.at_ms} /> {e.who && <b><Cut s={visible(e.who)} /></b>} {eventText(e)}</li>)}</ol>;
+}
+
 export function GroupView({ id }: { id: string }) {
     const { api } = useApp();
     const [q] = useQuery();
@@ -70,6 +86,7 @@ export function GroupView({ id }: { id: string }) {
     const detail = useLoad<GroupDetail>(groupUrl(api, id, "", q));
     const from = useLoad<Overview>(`${api}/overview${query({ days: q.days })}`);
     const [source, setSource] = useState(true);
+    useTitle(detail.data?.title ?? "Hang");
     return <>
         <nav class="trail" aria-label="Where you are"><a href={link("groups")}>Hangs</a> <span aria-hidden="true">/</span> <span class="mono">{id.slice(0, 12)}</span></nav>
         <Shown of={detail} lines={20}>{(g) => <>
@@ -85,7 +102,7 @@ export function GroupView({ id }: { id: string }) {
                 <div><dt>Blocked in total</dt><dd>{duration(g.blocked_ns)}</dd><dd class="muted small">{share(g.blocked_ns, from.data?.days.reduce((s, d) => s + d.blocked_ns, 0) ?? 0)} of all blocked time</dd></div>
                 <div><dt>Reports</dt><dd>{compact(g.reports)}</dd><dd class="muted small">{g.installs ? many(g.installs, "install") : "of unknown installs"}</dd></div>
                 <div><dt>On average</dt><dd>{duration(g.reports ? g.blocked_ns / g.reports : 0)}</dd><dd class="muted small">longest {duration(g.longest_ns)}</dd></div>
-                <div><dt>Seen</dt><dd><Time ms={g.last_ms} /></dd><dd class="muted small">first <Time ms={g.first_ms} /> in <Cut s={g.first_version || "an unknown version"} /></dd></div>
+                <div><dt>Seen</dt><dd>{g.last_ms === null ? "–" : <Time ms={g.last_ms} />}</dd><dd class="muted small">first ever <Time ms={g.since_ms} /> in <Cut s={g.since_version || "an unknown version"} /></dd></div>
             </dl>
             <FlamePanel url={groupUrl(api, id, "/flame", {})} known={q.version ? from.data?.versions.filter((v) => v.reports > 0).map(versionLabel) : g.versions.map((v) => v.version)} aside={LEAVES[g.leaf]?.[1]} />
             <div class="two wide-left">
@@ -100,6 +117,7 @@ export function GroupView({ id }: { id: string }) {
                     {g.devices.length > 0 && <Panel title="Devices"><Shares empty="None." rows={g.devices.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(device) => link(`groups/${id}`, { device })} /></Panel>}
                 </div>
             </div>
+            {g.history.length > 0 && <Panel title="History"><History events={g.history} /></Panel>}
             <Reports g={g} />
             <Panel title="Blocked time a day"><DaysChart days={g.days} order={g.versions.map((v) => v.version)} label="Blocked time a day" /></Panel>
         </>}</Shown>

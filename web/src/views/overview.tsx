@@ -4,11 +4,11 @@ import { query, useLoad } from "../api";
 import { filtersOf, useApp, useLink, useQuery } from "../app";
 import { pushReports, runWatched } from "../commands";
 import { compact, count, duration, many, place, share } from "../format";
-import { Blocked, Command, Cut, Empty, Icon, Panel, Shares, shortened, Shown, Skeleton, Spark, Tag, Time } from "../parts/basic";
+import { Blocked, Command, Cut, Empty, Icon, Panel, Shares, Shown, Skeleton, Spark, Tag, Time } from "../parts/basic";
 import { DaysChart } from "../parts/days";
-import { DAYS, Filters, GroupTable, Leaf, reportsText, versionLabel } from "../parts/groups";
+import { DAYS, Filters, GroupTable, Leaf, reportsText, versionLabel, versionsOf } from "../parts/groups";
 import { Stack } from "../parts/stack";
-import type { Frame, GroupDetail, Overview as Data, Version } from "../types";
+import type { Frame, GroupDetail, Limit, Overview as Data, Version } from "../types";
 
 const HERO_FRAMES = 4;
 
@@ -39,7 +39,7 @@ function Costliest({ data, whole, days }: { data: Data; whole: number; days: str
                 <div><dt>Longest</dt><dd class="num">{duration(g.longest_ns)}</dd></div>
             </dl>
             <Spark wide values={g.trend} label={`Blocked time of each of ${g.trend.length} days, oldest first`} />
-            <p class="muted">{reportsText(g)}, since {shortened(g.first_version, 40) || "an unknown version"}{g.killed > 0 && <>; <b class="bad-text">{count(g.killed)} ended with the process killed</b></>}. Last seen <Time ms={g.last_ms} />.</p>
+            <p class="muted">{reportsText(g)}, in {versionsOf(g)}{g.killed > 0 && <>; <b class="bad-text">{count(g.killed)} ended with the process killed</b></>}. First seen <Time ms={g.since_ms} />{g.last_ms !== null && <>, last <Time ms={g.last_ms} /></>}.</p>
         </div>
         <div class="cost-stack">
             <h3>Where it hangs</h3>
@@ -71,7 +71,14 @@ function Change({ now, before }: { now: number | null; before: number | null }) 
     if (now === null || before === null || !before) return null;
     const change = (now - before) / before;
     if (Math.abs(change) < 0.02) return <Tag>same</Tag>;
-    return <Tag tone={change > 0 ? "bad" : "good"} title="Against the version before">{change > 0 ? "+" : "−"}{share(Math.abs(change), 1)}</Tag>;
+    return <Tag tone={change > 0 ? "bad" : "good"} title="Against the last release before it">{change > 0 ? "+" : "−"}{share(Math.abs(change), 1)}</Tag>;
+}
+
+/** What a version is compared with: the last release before it, of its line; without one the last pre-release. The
+ * server's order is the order. */
+function versionBefore(versions: Version[], i: number): Version | undefined {
+    const earlier = versions.slice(i + 1).filter((v) => v.line === versions[i].line && v.version !== versions[i].version);
+    return earlier.find((v) => !v.prerelease) ?? earlier[0];
 }
 
 function Versions({ versions }: { versions: Version[] }) {
@@ -81,13 +88,13 @@ function Versions({ versions }: { versions: Version[] }) {
     const most = Math.max(...versions.map((v) => v.rate ?? 0), 0.001);
     return <div class="scroll" tabIndex={0} role="region" aria-label="Versions"><table class="list">
         <caption class="hidden">Versions, newest first</caption>
-        <thead><tr><th scope="col">Version</th><th scope="col" title="Seconds blocked in an observed hour">Rate</th><th scope="col" class="right">Blocked</th><th scope="col" class="right">Reports</th><th scope="col" class="right">Killed</th><th scope="col" class="right" title="Share of the observed time">Use</th><th scope="col">First seen</th></tr></thead>
+        <thead><tr><th scope="col">Version</th><th scope="col" title="Seconds blocked in an observed hour">Rate</th><th scope="col" class="right">Blocked</th><th scope="col" class="right">Reports</th><th scope="col" class="right">Killed</th><th scope="col" class="right" title="Share of the observed time">Use</th><th scope="col">Came out</th></tr></thead>
         <tbody>{versions.slice(0, 12).map((v, i) => <tr key={versionLabel(v)}>
-            <th scope="row">{versionLabel(v) ? <a href={link("groups", { version: versionLabel(v) })}><Cut s={versionLabel(v)} /></a> : "unknown"}</th>
-            <td class="rate"><span class="num">{rateText(v.rate)}</span> <Change now={v.rate} before={versions[i + 1]?.rate ?? null} />
+            <th scope="row">{versionLabel(v) ? <a href={link("groups", { version: versionLabel(v) })}><Cut s={versionLabel(v)} /></a> : "unknown"}{v.prerelease && <> <Tag title="Not a release">pre-release</Tag></>}</th>
+            <td class="rate"><span class="num">{rateText(v.rate)}</span> <Change now={v.rate} before={versionBefore(versions, i)?.rate ?? null} />
                 <meter class="bar" min={0} max={most} value={v.rate ?? 0} aria-label="Rate beside other versions" /></td>
             <td class="right"><Blocked ns={v.blocked_ns} /></td><td class="right num">{compact(v.reports)}</td>
-            <td class={`right num ${v.killed ? "bad-text" : "muted"}`}>{compact(v.killed)}</td><td class="right num">{v.observed_ns === null ? "–" : share(v.observed_ns, observed)}</td><td><Time ms={v.first_ms} /></td>
+            <td class={`right num ${v.killed ? "bad-text" : "muted"}`}>{compact(v.killed)}</td><td class="right num">{v.observed_ns === null ? "–" : share(v.observed_ns, observed)}</td><td><Time ms={v.released_ms} /></td>
         </tr>)}</tbody>
     </table></div>;
 }
@@ -97,6 +104,7 @@ export function Overview() {
     const [q] = useQuery();
     const link = useLink();
     const data = useLoad<Data>(`${api}/overview${query(filtersOf(q))}`);
+    const limits = useLoad<{ items: Limit[] }>(`${api}/limits`);
     const days = DAYS.find(([d]) => d === (q.days ?? "14"))?.[1] ?? `${q.days} days`;
     return <>
         <div class="page-head"><h1>Overview</h1><Filters from={data.data} /></div>
@@ -105,7 +113,7 @@ export function Overview() {
             const reports = d.days.reduce((sum, day) => sum + day.reports, 0);
             const killed = d.days.reduce((sum, day) => sum + day.killed, 0);
             const isNew = new Set(d.new.map((g) => g.id)), fresh = d.new.filter((g) => !d.top.some((t) => t.id === g.id));
-            const newest = d.versions[0], before = d.versions[1];
+            const at = Math.max(d.versions.findIndex((v) => !v.prerelease), 0), newest = d.versions[at], before = newest && versionBefore(d.versions, at);
             if (!reports && !d.top.length) return <>
                 {d.waiting.reports > 0 && <p class="notice" role="status">{many(d.waiting.reports, "report")} came in and {d.waiting.reports === 1 ? "is" : "are"} being processed.</p>}
                 <Empty title={Object.keys(filtersOf(q)).length ? "No hangs match these filters" : "No hangs yet"}>
@@ -116,6 +124,7 @@ export function Overview() {
                         <Command text={pushReports()} /></>}
                 </Empty></>;
             return <>
+                {limits.data?.items.filter((l) => l.near).map((l) => <p key={l.kind} class="notice bad" role="status"><Icon name="warn" /><span><b>{count(l.made)} of {count(l.most)} {l.kind}</b> have come in; what comes beyond that counts as “(other)”.</span></p>)}
                 {d.waiting.images > 0 && <p class="notice"><Icon name="symbols" /><span>{many(d.waiting.images, "image")} without a debug file: names are missing in some stacks. <a href={link("symbols")}>See which, and how to send them</a></span></p>}
                 {d.waiting.reports > 0 && <p class="notice" role="status"><Icon name="reports" /><span>{many(d.waiting.reports, "report")} came in and {d.waiting.reports === 1 ? "is" : "are"} being processed.</span></p>}
                 <dl class="tiles">
@@ -132,7 +141,7 @@ export function Overview() {
                 <Panel title="Costliest hangs" aside={<a href={link("groups")}>All hangs</a>}><GroupTable groups={d.top} whole={whole} label="Costliest hangs" isNew={isNew} /></Panel>
                 <Panel title={`New in ${days}`} aside={<a href={link("groups", { sort: "first" })}>All, newest first</a>}>
                     {fresh.length ? <GroupTable groups={fresh} whole={whole} label="New hangs" /> : <p class="muted pad">{d.new.length ? "All that is new is among the costliest above, where it says so." : "Nothing new in this time."}</p>}</Panel>
-                <Panel title="Versions"><Versions versions={d.versions} /></Panel>
+                <Panel title="Versions" aside={<>{d.versions_in_all > 12 && <span class="muted small">the newest 12 of {count(d.versions_in_all)} </span>}<a href={link("settings", { tab: "versions" })}>Order and dates</a></>}><Versions versions={d.versions} /></Panel>
                 <div class="two">
                     <Panel title="Systems"><Shares empty="None." rows={d.platforms.os.map((o) => ({ name: o.name, value: whole ? o.blocked_ns : o.reports, text: whole ? duration(o.blocked_ns) : many(o.reports, "report") }))} href={(os) => link("groups", { os })} /></Panel>
                     <Panel title="Devices"><Shares empty="No report named its device." rows={d.platforms.devices.map((o) => ({ name: o.name, value: whole ? o.blocked_ns : o.reports, text: whole ? duration(o.blocked_ns) : many(o.reports, "report") }))} href={(device) => link("groups", { device })} /></Panel>

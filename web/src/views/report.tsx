@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { request, useLoad } from "../api";
-import { useApp, useLink } from "../app";
+import { useApp, useLink, useTitle } from "../app";
 import { baseName, duration, many, visible } from "../format";
 import { CopyButton, Cut, Empty, Icon, Panel, Search, shortened, Shown, Tag, Time } from "../parts/basic";
 import { Stack } from "../parts/stack";
@@ -45,6 +45,7 @@ export function ReportView({ id }: { id: string }) {
     const url = `${api}/reports/${encodeURIComponent(id)}`;
     const data = useLoad<Report>(url);
     const [text, setText] = useState("");
+    useTitle(data.data?.group ? `Report of ${data.data.group.title}` : `Report ${id.slice(0, 12)}`);
     const download = (to: string) => `${url}/download?to=${to}`;
     return <>
         <nav class="trail" aria-label="Where you are"><a href={link("reports")}>Reports</a> <span aria-hidden="true">/</span> <span class="mono">{id.slice(0, 12)}</span></nav>

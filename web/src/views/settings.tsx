@@ -10,6 +10,7 @@ import { Pages } from "../parts/pages";
 import { Preview } from "../parts/preview";
 import { afterJobs, say } from "../parts/notice";
 import type { AuditLine, List, Preview as PreviewData, Project, Retention as Due, Rules, Settings, Token } from "../types";
+import { VersionsEditor } from "./versions";
 
 const SCOPES: [string, string][] = [
     ["read", "See everything the page shows"], ["triage", "Ignore, resolve, merge; rules and allow list"], ["symbols:read", "Fetch debug files (gdb, profilers)"],
@@ -44,7 +45,7 @@ function NewToken({ onMade }: { onMade: () => void }) {
         {kind === "token" && <fieldset><legend>It may</legend>{SCOPES.map(([scope, means]) => <label key={scope} class="check"><input type="checkbox" checked={scopes.includes(scope)} onChange={(e) => setScopes(e.currentTarget.checked ? [...scopes, scope] : scopes.filter((s) => s !== scope))} /><code>{scope}</code> <span class="muted">{means}</span></label>)}</fieldset>}
         {kind === "key" && <p class="muted small">It can send reports to this project and nothing else, so it may be inside an app.</p>}
         {action.error && <ErrorBox error={action.error} />}
-        <div><Button kind="primary" type="submit" disabled={action.busy}>Make</Button></div>
+        <div><Button kind="primary" type="submit" disabled={action.busy}>Create</Button></div>
         {made?.secret && <div class="secret" role="status"><p><b>{made.label}</b>: copy it now. It is not shown again, and only its hash is kept.</p><div class="command"><code>{made.secret}</code><CopyButton text={made.secret} /></div>
             {made.kind === "key" && <><p class="small">Kept in a file that only you can read, it sends reports:</p><Command text={pushReports()} /></>}</div>}
     </form>;
@@ -56,9 +57,9 @@ function Tokens() {
     const action = useAction();
     const close = () => { setAsked(undefined); action.clear(); };
     return <>
-        <Panel title="New"><NewToken onMade={list.reload} /></Panel>
+        <Panel title="New token or key"><NewToken onMade={list.reload} /></Panel>
         <Panel title="Tokens and keys">
-            <Shown of={list} lines={5}>{(d) => d.items.length === 0 ? <Empty title="None" /> : <div class="scroll" tabIndex={0} role="region" aria-label="Tokens and keys"><table class="list"><caption class="hidden">Tokens and keys</caption>
+            <Shown of={list} lines={5}>{(d) => d.items.length === 0 ? <Empty title="No tokens or keys yet" /> : <div class="scroll" tabIndex={0} role="region" aria-label="Tokens and keys"><table class="list"><caption class="hidden">Tokens and keys</caption>
                 <thead><tr><th scope="col">Label</th><th scope="col">Kind</th><th scope="col">May</th><th scope="col">Project</th><th scope="col">Expires</th><th scope="col">Last use</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
                 <tbody>{d.items.map((t) => <tr key={t.id}><th scope="row"><Cut s={t.label} /></th><td>{t.kind === "key" ? "ingest key" : "token"}</td><td class="scopes">{t.scopes.map((s) => <Tag key={s}>{s}</Tag>)}</td><td>{t.project ?? "all"}</td>
                     <td>{t.expires_ms ? t.expires_ms < Date.now() ? <span class="bad-text">over</span> : <time dateTime={new Date(t.expires_ms).toISOString()}>{many(Math.ceil((t.expires_ms - Date.now()) / DAY), "day")}</time> : "never"}</td><td><Time ms={t.used_ms} /></td>
@@ -84,7 +85,7 @@ function RulesEditor() {
             <p class="pad small">One rule a line, tried before the built-in ones. See what a change does before it counts; nothing is lost by a change, groups are made again from the stacks.</p>
             <label class="field pad"><span class="hidden">Rules</span><textarea class="mono" rows={10} spellcheck={false} value={text ?? d.text} onInput={(e) => { setText(e.currentTarget.value); setPreview(undefined); setSaid(""); }} readOnly={!can(app, "triage")} /></label>
             <div class="tools pad"><Button disabled={look.busy} onClick={() => look.run(async () => { setPreview(await send<PreviewData>("POST", `${app.api}/rules/preview`, { text: text ?? d.text })); })}>{look.busy ? "Trying on reports…" : "Preview"}</Button>
-                <Button kind="primary" disabled={!changed || keep.busy || !can(app, "triage")} onClick={() => keep.run(async () => { const r = await send<{ version: number }>("PUT", `${app.api}/rules`, { text: text ?? d.text }); setSaid(`Version ${r.version} counts from now on; reports are grouped again in the background.`); rules.reload(); })}>Put in force</Button>
+                <Button kind="primary" disabled={!changed || keep.busy || !can(app, "triage")} onClick={() => keep.run(async () => { const r = await send<{ version: number }>("PUT", `${app.api}/rules`, { text: text ?? d.text }); setSaid(`Version ${r.version} counts from now on; reports are grouped again in the background.`); rules.reload(); })}>Apply</Button>
                 <span role="status" class="small good-text">{said}</span></div>
             {(look.error || keep.error) && <ErrorBox error={(look.error ?? keep.error)!} />}
             {preview && <Preview data={preview} />}
@@ -106,11 +107,11 @@ function Retention() {
     const admin = can(app, "admin");
     const days = (name: keyof Settings, label: string, help: string, most: number) => edit && <label class="field"><span>{label}</span><input type="number" min={1} max={most} required value={edit[name]} disabled={!admin} onInput={(e) => setEdit({ ...edit, [name]: Number(e.currentTarget.value) })} /><span class="muted small">{help}</span></label>;
     return <>
-        <Panel title="What is kept"><Shown of={settings} lines={6}>{() => edit && <form class="form" onSubmit={(e) => { e.preventDefault(); keep.run(async () => { await send("PUT", `${app.api}/settings`, edit); setSaid(`Kept at ${new Date().toLocaleTimeString()}. The next clean-up goes by it.`); }); }}>
+        <Panel title="What is kept"><Shown of={settings} lines={6}>{() => edit && <form class="form" onSubmit={(e) => { e.preventDefault(); keep.run(async () => { await send("PUT", `${app.api}/settings`, edit); setSaid(`Saved at ${new Date().toLocaleTimeString()}. The next clean-up goes by it.`); }); }}>
             <div class="fields">{days("body_days", "Report bodies, days", "All threads and downloads of a report", 3650)}{days("row_days", "Hangs and trends, days", "What a report counted for, without its body", 3650)}{days("symbols_days", "Unused debug files, days", "Since a report last needed one", 3650)}
                 <label class="field"><span>Disk share, percent</span><input type="number" min={10} max={99} required value={Math.round(edit.disk_share * 100)} disabled={!admin} onInput={(e) => setEdit({ ...edit, disk_share: Number(e.currentTarget.value) / 100 })} /><span class="muted small">Above it the oldest bodies go first</span></label></div>
             {keep.error && <ErrorBox error={keep.error} />}
-            <div class="tools"><Button kind="primary" type="submit" disabled={!admin || keep.busy}>Keep</Button><span role="status" class="small good-text">{said}</span></div></form>}</Shown></Panel>
+            <div class="tools"><Button kind="primary" type="submit" disabled={!admin || keep.busy}>Save</Button><span role="status" class="small good-text">{said}</span></div></form>}</Shown></Panel>
         {admin && <CleanUp after={said} />}
         <Panel title="Forget an installation"><form class="form" onSubmit={(e) => { e.preventDefault(); setAsked(true); }}>
             <label class="field"><span>Installation id, as the app shows it to its user</span><input class="mono" required maxLength={1024} value={install} disabled={!admin} onInput={(e) => setInstall(e.currentTarget.value)} /></label>
@@ -153,7 +154,7 @@ function CleanUp({ after }: { after: string }) {
 const DEEDS: Record<string, string> = {
     "session.create": "signed in", "token.create": "made a token or key", "token.revoke": "revoked a token or key", "project.create": "made a project",
     "group.ignore": "ignored a hang", "group.open": "opened a hang again", "group.resolve": "resolved a hang", "group.merge": "merged a hang", "group.split": "split a hang", "group.note": "wrote a note",
-    "rules.put": "changed the grouping rules", "calls.allow": "allowed a caller", "calls.forbid": "took a caller off the allow list", "settings.put": "changed what is kept",
+    "rules.put": "changed the grouping rules", "calls.allow": "allowed a caller", "calls.forbid": "took a caller off the allow list", "version.set": "said of a version when it came out, or what it is", "settings.put": "changed what is kept",
     "retention.run": "asked for a clean-up", "retention.remove": "cleaned up", "install.forget": "asked to forget an installation", "install.forget.part": "is forgetting an installation", "install.forgotten": "forgot an installation",
     "symbols.upload": "sent debug files", "symbols.remove": "removed a debug file",
 };
@@ -175,7 +176,7 @@ function Projects() {
             <div class="fields"><label class="field"><span>Name</span><input required value={name} onInput={(e) => { setName(e.currentTarget.value); setSlug(e.currentTarget.value.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 40)); }} /></label>
                 <label class="field"><span>In addresses</span><input class="mono" required pattern="[a-z0-9][a-z0-9-]*" value={slug} onInput={(e) => setSlug(e.currentTarget.value)} /></label></div>
             {action.error && <ErrorBox error={action.error} />}
-            <div><Button kind="primary" type="submit" disabled={action.busy}>Make</Button></div></form></Panel>}
+            <div><Button kind="primary" type="submit" disabled={action.busy}>Create</Button></div></form></Panel>}
     </>;
 }
 
@@ -186,8 +187,8 @@ export function SettingsView() {
     const tab = q.tab ?? (admin ? "tokens" : "rules");
     return <>
         <div class="page-head"><h1>Settings</h1></div>
-        <div class="tools"><Choice label="Settings of" value={tab} options={[["tokens", "Tokens"], ["rules", "Rules"], ["retention", "Retention"], ["projects", "Projects"], ["audit", "Audit log"]]} onValue={(v) => set({ tab: v, after: null })} /></div>
+        <div class="tools"><Choice label="Settings of" value={tab} options={[["tokens", "Tokens"], ["rules", "Rules"], ["versions", "Versions"], ["retention", "Retention"], ["projects", "Projects"], ["audit", "Audit log"]]} onValue={(v) => set({ tab: v, after: null })} /></div>
         {!admin && (tab === "tokens" || tab === "audit") ? <Empty title="This needs the scope “admin”"><p>Sign in with a token that has it.</p></Empty>
-            : tab === "tokens" ? <Tokens /> : tab === "rules" ? <RulesEditor /> : tab === "retention" ? <Retention /> : tab === "projects" ? <Projects /> : <Audit />}
+            : tab === "tokens" ? <Tokens /> : tab === "rules" ? <RulesEditor /> : tab === "versions" ? <VersionsEditor /> : tab === "retention" ? <Retention /> : tab === "projects" ? <Projects /> : <Audit />}
     </>;
 }

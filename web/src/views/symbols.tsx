@@ -7,6 +7,7 @@ import { pushDebugFiles } from "../commands";
 import { bytes, compact, count, dayName, many, baseName } from "../format";
 import { Button, Command, Cut, Empty, ErrorBox, Panel, Search, shortened, Shown, Tag, Time, useAction } from "../parts/basic";
 import { Pages } from "../parts/pages";
+import { fileOfFolder, filesOfDrop } from "../dropped";
 import { sendFile, type Sending } from "../tus";
 import type { List, MissingImage, SymbolFile, Upload } from "../types";
 
@@ -31,7 +32,7 @@ function Send({ onDone }: { onDone: () => void }) {
     const { server } = useApp();
     const [entries, setEntries] = useState<Entry[]>([]);
     const [over, setOver] = useState(false);
-    const input = useRef<HTMLInputElement>(null);
+    const input = useRef<HTMLInputElement>(null), folder = useRef<HTMLInputElement>(null);
     const alive = useRef(true);
     useEffect(() => () => { alive.current = false; }, []);
     const change = (key: number, to: Partial<Entry>) => setEntries((all) => all.map((e) => (e.key === key ? { ...e, ...to } : e)));
@@ -48,24 +49,35 @@ function Send({ onDone }: { onDone: () => void }) {
     const begin = (key: number, file: File) => {
         const most = server?.limits.upload_bytes;
         if (most && file.size > most) return change(key, { error: new Error(`It has ${bytes(file.size)}; this server takes ${bytes(most)} at most.`) });
-        if (!file.size) return change(key, { error: new Error("It is empty, or a folder: zip or tar folders first, or send them with framewalk push.") });
+        if (!file.size) return change(key, { error: new Error("It is empty.") });
         const sending = sendFile(file, (sent) => change(key, { sent }));
         change(key, { sending, error: undefined });
         sending.done.then((id) => follow(key, id)).catch((error) => change(key, { error }));
     };
-    const add = (files: FileList | File[]) => {
-        for (const file of files) {
-            const entry: Entry = { key: nextKey++, file, sent: 0 };
-            setEntries((all) => [...all, entry]);
-            begin(entry.key, file);
+    const add = (file: File) => {
+        const entry: Entry = { key: nextKey++, file, sent: 0 };
+        setEntries((all) => [...all, entry]);
+        begin(entry.key, file);
+    };
+    const unreadable = (error: Error) => setEntries((all) => [...all, { key: nextKey++, file: new File([], "?"), sent: 0, error }]);
+    const drop = (transfer: DataTransfer) => { for (const file of filesOfDrop(transfer)) file.then(add, unreadable); };
+    const chosen = (input: HTMLInputElement, asFolder: boolean) => {
+        const files = [...(input.files ?? [])];
+        input.value = ""; // the same one may be chosen again
+        try {
+            if (asFolder && files.length) add(fileOfFolder(files));
+            else files.forEach(add);
+        } catch (error) {
+            unreadable(error as Error);
         }
     };
     return <>
         <div class={`drop ${over ? "over" : ""}`} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
-            onDrop={(e) => { e.preventDefault(); setOver(false); if (e.dataTransfer) add(e.dataTransfer.files); }}>
-            <p><b>Drop debug files here</b> or <button type="button" class="link" onClick={() => input.current!.click()}>choose them</button></p>
-            <p class="muted small">ELF and Mach-O files, zipped or tarred dSYMs, symbol maps. Identity is read from the file; names do not matter.{server && ` Up to ${bytes(server.limits.upload_bytes)} each.`}</p>
-            <input ref={input} type="file" multiple hidden aria-label="Debug files" onChange={(e) => { if (e.currentTarget.files) add(e.currentTarget.files); e.currentTarget.value = ""; }} />
+            onDrop={(e) => { e.preventDefault(); setOver(false); if (e.dataTransfer) drop(e.dataTransfer); }}>
+            <p><b>Drop debug files here</b> or <button type="button" class="link" onClick={() => input.current!.click()}>choose files</button> or <button type="button" class="link" onClick={() => folder.current!.click()}>a folder</button></p>
+            <p class="muted small">ELF and Mach-O files, dSYMs, .xcarchives, other folders, archives of them, symbol maps. Identity is read from the file; names do not matter.{server && ` Up to ${bytes(server.limits.upload_bytes)} each.`}</p>
+            <input ref={input} type="file" multiple hidden aria-label="Debug files" onChange={(e) => chosen(e.currentTarget, false)} />
+            <input ref={folder} type="file" {...{ webkitdirectory: true }} hidden aria-label="A folder of debug files" onChange={(e) => chosen(e.currentTarget, true)} />
         </div>
         {entries.length > 0 && <ul class="uploads" aria-label="Files being sent">{entries.map((e) => {
             const converting = e.upload && (e.upload.state === "converting" || e.upload.state === "queued");
@@ -86,7 +98,7 @@ function Missing({ list }: { list: ReturnType<typeof useLoad<List<MissingImage>>
     return <Shown of={list} lines={8}>{(d) => d.items.length === 0
         ? <Empty title="No debug file is missing"><p>Every image in the stacks of kept reports has one. When an image comes in without, it is listed here.</p></Empty>
         : <>
-            <p class="pad small">Reports are kept as addresses: when a file comes, their names and groups mend themselves. Send a folder or an .xcarchive; only what the server lacks is sent. TOKEN is a file with a token that has the scope symbols:write.</p>
+            <p class="pad small">Reports are kept as addresses: when a debug file comes, their names and groups are updated automatically. Send a folder or an .xcarchive; only what the server lacks is sent. TOKEN is a file with a token that has the scope symbols:write.</p>
             <Command text={pushDebugFiles()} />
             <div class="scroll" tabIndex={0} role="region" aria-label="Missing debug files"><table class="list"><caption class="hidden">Missing debug files, by the reports they hold up</caption>
                 <thead><tr><th scope="col">Image</th><th scope="col" class="right" aria-sort="descending">Reports ↓</th><th scope="col" class="right">Frames</th><th scope="col">Last</th><th scope="col">Debug id</th><th scope="col"><span class="hidden">Command</span></th></tr></thead>
@@ -113,7 +125,7 @@ function Files({ list }: { list: ReturnType<typeof useLoad<List<SymbolFile>>> })
             : <><div class="scroll" tabIndex={0} role="region" aria-label="Debug files"><table class="list"><caption class="hidden">Debug files</caption>
                 <thead><tr><th scope="col">Name</th><th scope="col">Kind</th><th scope="col" class="right">Size</th><th scope="col">State</th><th scope="col">Has</th><th scope="col">Sent</th><th scope="col">Last use</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
                 <tbody>{d.items.map((f) => <tr key={f.id}><th scope="row"><Cut s={f.name} class="mono" /><div class="sub"><Cut s={f.debug_id} class="mono muted" /></div></th><td>{f.kind} <span class="muted">{f.arch}</span></td><td class="right num">{bytes(f.size)}</td>
-                    <td><Tag tone={f.state === "mapped" ? "good" : f.state === "unusable" ? "bad" : "warn"} title={f.message ?? ""}>{f.state}</Tag>{f.state === "unusable" && f.message && <Cut s={f.message} class="muted small" />}</td><td class="muted"><Cut s={f.features.join(", ")} /></td>
+                    <td><Tag tone={f.state === "mapped" ? "good" : f.state === "unusable" ? "bad" : "warn"} title={f.message ?? ""}>{f.state}</Tag>{f.state === "unusable" && f.message && <div class="sub"><Cut s={f.message} /></div>}</td><td class="muted"><Cut s={f.features.join(", ")} /></td>
                     <td><Time ms={f.uploaded_ms} /> <span class="muted small"><Cut s={f.uploaded_by} /></span></td><td><Time ms={f.used_ms} /></td>
                     <td class="right">{can(app, "symbols:write") && <Button kind="small" aria-label={`Remove ${f.name}`} onClick={() => { if (confirm(`Remove ${f.name}? Names that came from it go until it is sent again.`)) action.run(async () => { await send("DELETE", `/api/v1/symbols/files/${encodeURIComponent(f.id)}`); list.reload(); }); }}>Remove</Button>}</td></tr>)}</tbody></table></div>
                 <Pages next={d.next} shown={d.items.length} total={d.total} text={(n) => `${count(n)} files`} /></>}</Shown>
@@ -127,8 +139,8 @@ export function Symbols() {
     const files = useLoad<List<SymbolFile>>(`/api/v1/symbols/files${query({ q: q.q, after: q.after })}`);
     return <>
         <div class="page-head"><h1>Symbols</h1></div>
-        {can(app, "symbols:write") && <Panel title="Send"><Send onDone={() => { missing.reload(); files.reload(); }} /></Panel>}
+        {can(app, "symbols:write") && <Panel title="Send debug files"><Send onDone={() => { missing.reload(); files.reload(); }} /></Panel>}
         <Panel title="Missing" aside={missing.data && <span class="muted small num">{many(missing.data.total ?? missing.data.items.length, "image")}</span>}><Missing list={missing} /></Panel>
-        <Panel title="There"><Files list={files} /></Panel>
+        <Panel title="Files"><Files list={files} /></Panel>
     </>;
 }

@@ -1,5 +1,6 @@
 #ifndef MACHHOST_MACH_MESSAGE_H
 #define MACHHOST_MACH_MESSAGE_H
+#include <Availability.h>
 #include <mach/kern_return.h>
 #include <mach/port.h>
 typedef natural_t mach_msg_type_number_t;
@@ -18,6 +19,6 @@ typedef struct mach_msg_header mach_msg_header_t;
 mach_msg_return_t mach_msg(mach_msg_header_t *message, mach_msg_option_t option,
                            mach_msg_size_t send_size, mach_msg_size_t receive_size,
                            mach_port_t receive_name, mach_msg_timeout_t timeout,
-                           mach_port_t notify);
+                           mach_port_t notify) __WATCHOS_PROHIBITED __TVOS_PROHIBITED;
 #define MIG_ARRAY_TOO_LARGE (-307)
 #endif

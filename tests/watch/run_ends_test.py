@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""How a program ends while it hangs: by itself, which is no fatal hang, or killed; and a folder of
+reports that cannot be written."""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+from run_support import ENVIRONMENT, Run, check, compile_c, scratch
+
+
+def ending(command, report):
+    text = subprocess.run([command, "symbolicate", "--json", report], text=True, env=ENVIRONMENT,
+                          stdout=subprocess.PIPE, check=False).stdout
+    return json.loads(text)["hang"]
+
+
+def main():
+    command, compiler, source = sys.argv[1:4]
+    with scratch() as folder:
+        program = os.path.join(folder, "ends")
+        compile_c(compiler, source, program, "-lpthread")
+        ways = {"return": 3, "exit": 3, "_exit": 3, "_Exit": 3, "quick_exit": 3, "system call": 3,
+                "thread": 0, "handler": 3, "exec": 3, "exec, killed": 137, "abort": 134, "kill": 137}
+        for way, code in ways.items():
+            print(way)
+            out = os.path.join(folder, "out of " + way)
+            run = Run(command, ["--out", out], [program, way, out])
+            check(run.code in (code, 128 - code), f"{way}: exit status {run.code}", run.text)
+            run.has(r"^1 hang of 250 ms or more")
+            run.has(r"^ +1\. .*hang_here  ends\.c")
+            fatal = way in ("abort", "kill")
+            (run.has if fatal else run.has_not)("fatal: the process ended during it")
+            (run.has_not if fatal else run.has)("not over when the program ended")
+            reports = glob.glob(os.path.join(out, "*.fwr"))
+            check(len(reports) == 1, f"{way}: {reports}", run.text)
+            hang = ending(command, reports[0])
+            check(hang["ending"] == ("killed" if fatal else "stopped"), way, str(hang))
+
+        out = os.path.join(folder, "removed")
+        run = Run(command, ["--out", out, "--json"], [program, "without a folder", out])
+        process = run.json()["processes"][0]
+        check(process["unwritten"] > 0 or process["hangs"] < 2, "reports without a place", run.text)
+        run = Run(command, ["--out", out], [program, "without a folder", out])
+        run.has("could not be written: the folder is gone, full or forbidden")
+        run = Run(command, ["--out", out + "/no/such"], [program, "exit", out])
+        run.ended(1)
+        run.has("No such file or directory")
+
+
+main()
