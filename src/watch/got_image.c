@@ -66,6 +66,15 @@ static bool item(const struct got_image *image, uintptr_t table, size_t index, v
     return from != NULL;
 }
 
+/* Copies an entry of the dynamic section, which stands anywhere in a damaged image; false past its
+ * end. */
+static bool dynamic_entry(const struct got_image *image, size_t index, ElfW(Dyn) * entry)
+{
+    return index < MOST_ENTRIES &&
+           item(image, (uintptr_t)image->map->l_ld, index, entry, sizeof *entry) &&
+           entry->d_tag != DT_NULL;
+}
+
 const char *got_string(const struct got_image *image, uintptr_t offset)
 {
     if (offset >= image->strings.size)
@@ -149,13 +158,9 @@ bool got_image_read(struct got_image *image, struct link_map *map, const ElfW(Ph
     *image = (struct got_image){
         .map = map, .bias = map->l_addr, .phdr = phdr, .phdr_count = count, .lo = 0};
     note_segments(image);
-    const ElfW(Phdr) *in = segment_of(image, (uintptr_t)map->l_ld, sizeof *map->l_ld, PF_R);
-    const uintptr_t end = in ? image->bias + in->p_vaddr + in->p_memsz : 0;
-    for (const ElfW(Dyn) *d = map->l_ld; in && end - (uintptr_t)d >= sizeof *d; d++) {
-        if (d->d_tag == DT_NULL || d - map->l_ld >= MOST_ENTRIES)
-            break;
-        note_entry(image, d, &strings);
-    }
+    ElfW(Dyn) entry;
+    for (size_t i = 0; dynamic_entry(image, i, &entry); i++)
+        note_entry(image, &entry, &strings);
     check_table(image, &strings);
     check_table(image, &image->rel);
     check_table(image, &image->rela);
@@ -360,11 +365,9 @@ void got_relocations(const struct got_image *image,
 void got_needed(const struct got_image *image, void (*each)(void *context, const char *name),
                 void *context)
 {
-    ElfW(Dyn) d;
-    for (size_t i = 0; i < MOST_ENTRIES; i++) {
-        if (!item(image, (uintptr_t)image->map->l_ld, i, &d, sizeof d) || d.d_tag == DT_NULL)
-            return;
-        if (d.d_tag == DT_NEEDED)
-            each(context, got_string(image, (uintptr_t)d.d_un.d_val));
+    ElfW(Dyn) entry;
+    for (size_t i = 0; dynamic_entry(image, i, &entry); i++) {
+        if (entry.d_tag == DT_NEEDED)
+            each(context, got_string(image, (uintptr_t)entry.d_un.d_val));
     }
 }

@@ -6,12 +6,15 @@
 <!-- needs: PACKAGE --> left out, saying so, where the Debian package is not installed
 <!-- exit: N -->        the exit status of what is shown
 <!-- C++ -->            a C block that is C++, too
+<!-- inside: CODE -->   C or Objective-C that stands in a function, behind CODE
+
+Objective-C is compiled for iOS against the headers of tests/apple; it is not run.
 """
 import re
 import textwrap
 from dataclasses import dataclass, field
 
-COMMENT = re.compile(r"<!-- (excerpt|file|before|needs|exit|C\+\+)(?:: (.*?))? -->")
+COMMENT = re.compile(r"<!-- (excerpt|file|before|needs|exit|inside|C\+\+)(?:: (.*?))? -->")
 
 
 @dataclass

@@ -3,7 +3,7 @@
 
 Shell blocks run one after the other in one bash: in a folder that looks like the repository, with BUILD as build/release and
 the installed programs and libraries in front. What is shown of their output is compared; numbers, addresses and times
-match any. C blocks are compiled and linked, Python is compiled. What comments say about blocks: blocks.py.
+match any. C blocks are compiled and linked, Objective-C and Python are compiled. What comments say about blocks: blocks.py.
 """
 import fcntl
 import os
@@ -23,6 +23,9 @@ STUBS = {  # installing is done once, into a folder of the test's; building was 
     "cmake": ':',
 }
 ATTEMPTS = 3  # on a busy machine a program's hang may be left out, as it mostly waited for a processor
+APPLE = """-target arm64-apple-ios12 -nostdlibinc -isystem {0}/tests/machhost/include -I{0}/include -isystem {0}/tests/apple/include
+    -fmodules -fmodule-map-file={0}/include/module.modulemap -fmodule-map-file={0}/src/watch/apple/module.modulemap -fobjc-arc
+    -Wall -Wextra -Wno-unused-variable -Werror -fsyntax-only"""
 LIBRARIES = {"framewalk/symbolicate.h": "framewalk-symbols", "framewalk/upload.h": "framewalk-upload"}
 
 
@@ -63,6 +66,26 @@ def prepare(folder, root, build):
     return repository, environment
 
 
+def whole_source(block):
+    """The block, in main() if it stands inside a function; what it includes or imports comes first."""
+    if "inside" not in block.said:
+        return block.text
+    lines = block.text.splitlines()
+    heads = [line for line in lines if line.startswith(("#", "@import"))]
+    body = [line for line in lines if line not in heads]
+    return "\n".join(heads + ["int main(void)", "{"] + block.said["inside"] + body + ["}"]) + "\n"
+
+
+def compile_apple(block, repository, folder):
+    """What is wrong with an Objective-C block, or ""."""
+    source = os.path.join(folder, "block.m")
+    with open(source, "w", encoding="utf-8") as opened:
+        opened.write("@import Foundation;\n#include <stdio.h>\n#include <stdlib.h>\n@import Framewalk;\n" + whole_source(block))
+    done = subprocess.run(["clang-19", "-fmodules-cache-path=" + os.path.join(folder, "modules")] + APPLE.format(repository).split()
+                          + [source], capture_output=True, text=True, check=False)
+    return done.stderr if done.returncode else ""
+
+
 def compile_block(block, repository, environment, compilers):
     """What is wrong with a C block, or ""."""
     wrong = ""
@@ -72,7 +95,7 @@ def compile_block(block, repository, environment, compilers):
     for compiler, standard, suffix in compilers if "C++" in block.said else compilers[:1]:
         source = os.path.join(repository, "block" + suffix)
         with open(source, "w", encoding="utf-8") as opened:
-            opened.write(block.text)
+            opened.write(whole_source(block))
         done = subprocess.run([compiler, standard, "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", source, "-o", source + ".out"]
                               + flags, env=environment, capture_output=True, text=True, check=False)
         wrong += done.stderr if done.returncode else ""
@@ -106,6 +129,11 @@ class Document:
                 opened.write(block.text)
         if block.language == "c":
             return compile_block(block, self.repository, self.environment, self.compilers)
+        if block.language == "objc":
+            if not shutil.which("clang-19"):
+                self.missing.append("%d needs clang-19" % block.line)
+                return ""
+            return compile_apple(block, self.repository, os.path.dirname(self.repository))
         if block.language == "python":
             compile(block.text, "line %d" % block.line, "exec")
             return ""
@@ -132,14 +160,17 @@ class Document:
 
 def run(name, root, build, compilers):
     with open(os.path.join(root, name), encoding="utf-8") as opened:
-        text = opened.read()
+        blocks = list(blocks_of(opened.read()))
+    if all(block.said.get("excerpt", [""])[0] for block in blocks):
+        print("%s: nothing to run, %d excerpts" % (name, len(blocks)))
+        return []
     with tempfile.TemporaryDirectory() as folder:
         repository, environment = prepare(folder, root, build)
         shell = Shell(repository, environment)
         document = Document(shell, repository, environment, compilers)
         wrong = []
         try:
-            for block in blocks_of(text):
+            for block in blocks:
                 told = document.check(block)
                 if told:
                     wrong.append("%s:%d: %s" % (name, block.line, told))

@@ -1,6 +1,7 @@
 # What README.md and docs/ show is run as it is printed there: tests/docs/docs_test.py.
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
-foreach(document IN ITEMS README.md docs/hangs.md docs/calls.md docs/upload.md docs/run.md docs/operations.md)
+file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/*.md)
+foreach(document IN LISTS documents)
   string(REGEX REPLACE "(^docs/)|([.]md$)" "" name ${document})
   string(MAKE_C_IDENTIFIER "docs_${name}" name)
   string(TOLOWER ${name} name)

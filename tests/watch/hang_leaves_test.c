@@ -19,17 +19,12 @@
 
 #include <cmocka.h>
 
+#include "capture/targets.h"
 #include "framewalk/calls.h"
 #include "framewalk/hang.h"
 #include "framewalk/threads.h"
 
 enum { AT_EXIT = 77 /* how a process ends whose exit handlers ran */ };
-
-static void pause_ms(long ms)
-{
-    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
 
 static void at_end(void)
 {
@@ -122,6 +117,10 @@ static void libcs_last_thread_runs_exit_handlers(void **state)
 static void the_kernels_last_thread_ends_the_process(void **state)
 {
     (void)state;
+    if (emulated()) { /* whose own threads outlive the program's */
+        print_message("skipped in the emulator\n");
+        skip();
+    }
     assert_int_equal(status_of(leaves_raw), 5 << 8);
     assert_int_equal(status_of(leaves_raw_to_thread), 0);
 }
