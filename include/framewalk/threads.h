@@ -21,7 +21,8 @@
  *
  * What a captured thread notices on Linux: a system call that the kernel does not restart after a
  * handler (signal(7): nanosleep, poll, epoll_wait, ... ) returns EINTR early, as after any signal.
- * The handler needs about 8 KB of the thread's stack, or of its alternate one.
+ * The handler walks on a stack of its own: of the thread's, or of its alternate one, it takes less
+ * than 1 KB beside the kernel's own frame (sysconf(_SC_MINSIGSTKSZ)).
  */
 #ifndef FRAMEWALK_THREADS_H
 #define FRAMEWALK_THREADS_H

@@ -5,6 +5,7 @@
 #include "capture/slot.h"
 
 #include "framewalk/capture.h"
+#include "os/linux/other_stack.h"
 #include "os/linux/sys.h"
 
 #include <sched.h>
@@ -12,6 +13,11 @@
 enum { STATE_BITS = 3, STATE_MASK = 7 };
 
 static struct slot slots[SLOT_COUNT];
+
+/* On which a handler walks: what the kernel left of the thread's stack, or of its alternate one,
+ * may be a few hundred bytes (CPython's faulthandler and Rust have alternate stacks of 8 KB). Of
+ * memory that nobody touches before. */
+static _Alignas(64) char stacks[SLOT_COUNT][SLOT_STACK];
 static struct slot_collector collectors[SLOT_COLLECTORS];
 
 static struct {
@@ -214,6 +220,17 @@ static void count_answer(struct slot_collector *c)
         sys_futex_wake(&c->answers, 1);
 }
 
+struct walk {
+    struct fw_stack *stack;
+    void *ucontext;
+};
+
+static void walk(void *context)
+{
+    const struct walk *w = context;
+    fw_capture_context(w->stack, w->ucontext, 0);
+}
+
 /* Answers in slot `i` if it waits for thread `self`. */
 static bool answer_in(int i, fw_thread_id self, uint64_t start, void *ucontext)
 {
@@ -225,7 +242,8 @@ static bool answer_in(int i, fw_thread_id self, uint64_t start, void *ucontext)
         return false;
 
     struct slot_collector *collector = &collectors[s->collector];
-    fw_capture_context(&s->stack, ucontext, 0);
+    struct walk w = {&s->stack, ucontext};
+    other_stack_run(stacks[i], SLOT_STACK, walk, &w);
     s->held_ns = sys_monotonic_ns() - start;
 
     word = with_state(word, SLOT_RUNNING);

@@ -30,6 +30,11 @@ enum {
     SLOT_COUNT = 32,              /* one bit each in a 32-bit mask */
     SLOT_FRAMES = COLLECT_FRAMES, /* 4 KB of frames a slot */
     SLOT_COLLECTORS = 32,
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    SLOT_STACK = 64 * 1024,
+#else
+    SLOT_STACK = 16 * 1024, /* a walk takes 11 KB at most (capture.h) */
+#endif
 };
 
 enum slot_state {

@@ -158,7 +158,7 @@ static_assert(ROW_LINE_SHIFT + 7 == 16, "a row is two bytes");
 enum { FILE_DEFAULT = 0, FILE_NONE = 1, FILE_FIRST = 2 };
 
 enum {
-    BLOCK_ROWS = 32,  /* what the writer puts into one; the reader takes 256 */
+    BLOCK_ROWS = 48,  /* what the writer puts into one; the reader takes 256 */
     DEPTH_LIMIT = 512 /* inlined calls in one another */
 };
 

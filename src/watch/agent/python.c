@@ -22,6 +22,7 @@
 
 #include "capture/asleep.h"
 #include "framewalk/capture.h"
+#include "os/linux/other_stack.h"
 #include "os/linux/tasks.h"
 #include "watch/agent/traceback.h"
 
@@ -40,7 +41,8 @@
 enum {
     TEXT_SIZE = 16384,
     FRAMES_MAX = 100, /* as many as CPython writes */
-    ANSWER_MS = 100
+    ANSWER_MS = 100,
+    HANDLER_STACK = 64 * 1024
 };
 
 static struct {
@@ -71,12 +73,20 @@ static size_t dump_into(char *text, void *state)
     return size > 0 ? (size_t)size : 0;
 }
 
-static void answer(int number)
+static void answer_here(void *unused)
 {
-    (void)number;
-    int saved = errno;
+    (void)unused;
     void *state = python.state_of_thread();
     said.size = state && python.is_running() ? dump_into(said.text, state) : 0;
+}
+
+/* The alternate stack, if there is one, may have little room (other_stack.h). */
+static void answer(int number)
+{
+    static _Alignas(64) char stack[HANDLER_STACK];
+    (void)number;
+    int saved = errno;
+    other_stack_run(stack, sizeof stack, answer_here, NULL);
     atomic_fetch_add(&said.done, 1);
     syscall(SYS_futex, &said.done, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     errno = saved;
