@@ -25,6 +25,11 @@ set(fw_needs_more "_(postgres|s3|versitygw|musl|arm)$|^page$|^run_(gtk|nginx|nod
 set(fw_many_alike "^oracle_macho_")
 set(fw_few_of_them "^oracle_macho_x86_64_(frames_(O0|O2_nofp|Os|O2_no_tables)|frames_cxx_O2|frames_told_O2_split|calls_O2)$")
 
+# Not again under a sanitizer: what compares many answers of code that other tests run there, and what differs from a test
+# that runs there by its database or blob store alone.
+set(fw_once "^(one_answer|symmap_verify|report_consumers|exactness_.*|collector_plans|collector_openapi|docs_.*)$"
+  "^(collector|groups)_.*_(postgres|s3|versitygw)$")
+
 # fw_is_slow(RESULT NAME SECONDS)
 function(fw_is_slow result name seconds)
   set(slow FALSE)
@@ -49,6 +54,13 @@ function(fw_order_tests)
       set_tests_properties(${name} PROPERTIES COST ${seconds})
     endif()
     fw_is_slow(slow ${name} ${seconds})
+    if(FW_SANITIZE)
+      foreach(pattern IN LISTS fw_once)
+        if(name MATCHES "${pattern}")
+          set_tests_properties(${name} PROPERTIES DISABLED TRUE)
+        endif()
+      endforeach()
+    endif()
     if(slow)
       set_property(TEST ${name} APPEND PROPERTY LABELS slow)
       foreach(target IN ITEMS test_${name} ${name}) # its program, or the target that makes it
