@@ -314,7 +314,7 @@ static int fitness(const struct report *r, const struct report_thread *t)
         return 5;
     if (t->exception)
         return 1;
-    if (t->crashed)
+    if (t->crashed || t->watched)
         return 4;
     bool main = t->main || (t->queue && strcmp(t->queue, "com.apple.main-thread") == 0) ||
                 (t->name && strncmp(t->name, "Main Thread", 11) == 0);

@@ -221,7 +221,7 @@ static void place_thread(struct fwr_reading *f, const struct read_thread *from)
     thread->queue = from->queue;
     thread->state = from->state;
     thread->main = from->main;
-    thread->watched = thread->crashed = from->watched;
+    thread->watched = from->watched;
     if (from->id)
         thread->id = build_format(f->b, "%llu", (unsigned long long)from->id);
     const struct read_stack *stack = stack_of(f, from->stack);

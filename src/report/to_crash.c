@@ -1,11 +1,19 @@
 /*
  * A report in Apple's classic text layout (report version 12). What an .ips says beyond its stacks
  * (notes of the libraries, memory regions, registers) is taken from its JSON.
+ *
+ * The layout says every place as an address. Framewalk's own reports keep none: their images are
+ * laid out one after the other, so that an address less its image's first one is the offset.
  */
+#include "report/fwr.h"
 #include "report/words.h"
 #include "report/write.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#define LAID_OUT_FROM    (UINT64_C(1) << 32)
+#define LAID_OUT_LARGEST (UINT64_C(1) << 40) /* what claims more is not believed */
 
 struct crash_text {
     const struct report *report;
@@ -13,6 +21,12 @@ struct crash_text {
     void *context;
     struct report_bytes *out;
     struct arena arena;
+    struct laid_out *images; /* as many as the report has */
+};
+
+struct laid_out { /* where an image stands in the text; size 0: unknown */
+    uint64_t load, size;
+    bool known;
 };
 
 static const char *body_text(struct crash_text *t, uint32_t node)
@@ -98,14 +112,23 @@ static void out_time(struct crash_text *t)
     out_text(t->out, "\n");
 }
 
-static void out_crashed_thread(struct crash_text *t)
+/* A thread that hung did not crash; if the process was killed meanwhile, it stands for what it was
+ * killed for, as in reports of Apple's watchdog. */
+static bool is_crashed(const struct report *r, const struct report_thread *thread)
+{
+    return thread->crashed || (thread->watched && r->hang.ending == FWR_KILLED);
+}
+
+/* Which thread it is about. */
+static void out_thread_number(struct crash_text *t)
 {
     const struct report *r = t->report;
     uint32_t number = 0;
     for (size_t i = 0; i < r->thread_count; i++) {
         const struct report_thread *thread = &r->threads[i];
-        if (thread->crashed) {
-            out_format(t->out, "%-22s %u", "Crashed Thread:", number);
+        const bool crashed = is_crashed(r, thread), hung = r->hang.present && thread->watched;
+        if (!thread->stack && (crashed || hung)) {
+            out_format(t->out, "%-22s %u", crashed ? "Crashed Thread:" : "Hung Thread:", number);
             if (thread->queue)
                 out_format(t->out, "  Dispatch queue: %s", thread->queue);
             out_text(t->out, "\n\n");
@@ -115,15 +138,29 @@ static void out_crashed_thread(struct crash_text *t)
     }
 }
 
+/* A hang is an exception only if the process was killed in it. */
+static void out_hang(struct crash_text *t)
+{
+    const struct report_hang *hang = &t->report->hang;
+    const bool killed = hang->ending == FWR_KILLED;
+    if (killed)
+        out_key(t, "Exception Type:", "EXC_CRASH (SIGKILL)");
+    else
+        out_key(t, "Event:", "hang");
+    out_format(t->out, "%-22s ", killed ? "Termination Reason:" : "Duration:");
+    out_text(t->out, killed ? "FRAMEWALK killed in a hang of at least " : "");
+    out_ms(t->out, hang->duration_ns);
+    out_text(t->out, "\n");
+    if (!killed)
+        out_key(t, "Ending:", ending_word(hang->ending));
+}
+
 static void out_exception(struct crash_text *t)
 {
     const struct report_info *info = &t->report->info;
-    out_crashed_thread(t);
+    out_thread_number(t);
     if (t->report->hang.present && !info->exception) {
-        out_key(t, "Exception Type:", "EXC_CRASH (SIGKILL)");
-        out_text(t->out, "Termination Reason:    FRAMEWALK hang ");
-        out_ms(t->out, t->report->hang.duration_ns);
-        out_text(t->out, "\n");
+        out_hang(t);
         return;
     }
     out_key(t, "Exception Type:", info->exception);
@@ -181,12 +218,19 @@ static void out_notes(struct crash_text *t)
     out_texts(t, "Kernel Triage:", jdoc_get(doc, 0, "ktriageinfo"));
 }
 
+static uint64_t address_of(const struct crash_text *t, const struct report_frame *frame)
+{
+    if (frame->has_address || !frame->has_offset || frame->image == REPORT_NONE)
+        return frame->address;
+    return t->images[frame->image].load + frame->offset;
+}
+
 static void out_frame_head(struct crash_text *t, const struct report_frame *frame, uint32_t number)
 {
     const struct report_image *image =
         frame->image == REPORT_NONE ? NULL : &t->report->images[frame->image];
     char address[24];
-    snprintf(address, sizeof address, "0x%llx", (unsigned long long)frame->address);
+    snprintf(address, sizeof address, "0x%llx", (unsigned long long)address_of(t, frame));
     out_format(t->out, "%-4u%-30s\t%18s ", number, image && *image->name ? image->name : "???",
                address);
 }
@@ -205,8 +249,9 @@ static void out_stack(struct crash_text *t, const struct report_thread *thread)
         if (f.count)
             continue;
         out_frame_head(t, f.frame, number++);
-        uint64_t offset = f.frame->has_offset ? f.frame->offset : f.frame->address;
-        out_format(t->out, "0x%llx + %llu\n", (unsigned long long)(f.frame->address - offset),
+        uint64_t address = address_of(t, f.frame);
+        uint64_t offset = f.frame->has_offset ? f.frame->offset : address;
+        out_format(t->out, "0x%llx + %llu\n", (unsigned long long)(address - offset),
                    (unsigned long long)offset);
     }
 }
@@ -224,7 +269,7 @@ static void out_threads(struct crash_text *t)
         const struct report_thread *thread = &r->threads[i];
         if (thread->exception || thread->stack)
             continue;
-        out_format(t->out, "\nThread %u%s:", number++, thread->crashed ? " Crashed" : "");
+        out_format(t->out, "\nThread %u%s:", number++, is_crashed(r, thread) ? " Crashed" : "");
         if (thread->name || thread->queue)
             out_text(t->out, ":");
         if (thread->name)
@@ -288,18 +333,53 @@ static void out_images(struct crash_text *t)
     out_text(t->out, "\nBinary Images:\n");
     for (size_t i = 0; i < r->image_count; i++) {
         const struct report_image *image = &r->images[i];
+        const struct laid_out *at = &t->images[i];
         char first[24], last[24];
-        if (!image->has_load || (image->load == 0 && image->id_size == 0))
+        if (!at->known || (at->load == 0 && image->id_size == 0))
             continue;
-        snprintf(first, sizeof first, "0x%llx", (unsigned long long)image->load);
+        snprintf(first, sizeof first, "0x%llx", (unsigned long long)at->load);
         snprintf(last, sizeof last, "0x%llx",
-                 (unsigned long long)(image->load + (image->size ? image->size - 1 : 0)));
-        out_format(t->out, "%18s - %18s %s %s  <", first, image->size ? last : "???",
+                 (unsigned long long)(at->load + (at->size ? at->size - 1 : 0)));
+        out_format(t->out, "%18s - %18s %s %s  <", first, at->size ? last : "???",
                    *image->name ? image->name : "???", image->arch ? image->arch : "(*)");
         out_hex(t->out, image->id, image->id_size);
         out_format(t->out, "> %s\n", image->path ? image->path : "???");
     }
     out_text(t->out, "\nEOF\n");
+}
+
+/* An image whose place the report does not say stands behind the one before; large enough for its
+ * outermost frame, whatever size it says. */
+static bool lay_out(struct crash_text *t)
+{
+    const struct report *r = t->report;
+    uint64_t free_address = LAID_OUT_FROM;
+    t->images = calloc(r->image_count + 1, sizeof *t->images);
+    if (!t->images)
+        return false;
+    for (size_t i = 0; i < r->image_count; i++)
+        t->images[i] =
+            (struct laid_out){r->images[i].load, r->images[i].size, r->images[i].has_load};
+    if (r->kind != REPORT_FRAMEWALK)
+        return true; /* the others say it, or have no offsets */
+    for (size_t i = 0; i < r->frame_count; i++) {
+        const struct report_frame *frame = &r->frames[i];
+        if (frame->image == REPORT_NONE || frame->offset > LAID_OUT_LARGEST)
+            continue;
+        struct laid_out *at = &t->images[frame->image];
+        if (at->size <= frame->offset)
+            at->size = frame->offset + 1;
+    }
+    for (size_t i = 0; i < r->image_count; i++) {
+        struct laid_out *at = &t->images[i];
+        if (at->known)
+            continue;
+        at->known = true;
+        at->load = free_address;
+        free_address += ((at->size < LAID_OUT_LARGEST ? at->size : LAID_OUT_LARGEST) + 0x1fffff) &
+                        ~(uint64_t)0xfffff;
+    }
+    return true;
 }
 
 fw_error report_to_crash(const struct report *r, report_resolve resolve, void *context,
@@ -316,6 +396,8 @@ fw_error report_to_crash(const struct report *r, report_resolve resolve, void *c
     if (!threads)
         return FW_ERR_UNSUPPORTED;
     struct crash_text t = {.report = r, .resolve = resolve, .context = context, .out = out};
+    if (!lay_out(&t))
+        return FW_ERR_MEMORY;
     out_process(&t);
     out_time(&t);
     out_exception(&t);
@@ -326,5 +408,6 @@ fw_error report_to_crash(const struct report *r, report_resolve resolve, void *c
         out_registers(&t);
     out_images(&t);
     arena_free(&t.arena);
+    free(t.images);
     return out->failed ? FW_ERR_MEMORY : FW_OK;
 }

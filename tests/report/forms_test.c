@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "report/fwr.h"
 
 typedef fw_error writer(const struct report *, report_resolve, void *, struct report_bytes *);
 
@@ -289,14 +290,51 @@ static void nothing_to_write(void **state)
     report_bytes_free(&out);
 }
 
+/* A hang's classic text says what ended it, and every frame's place can be read back from it. */
+static void hang_as_crash(void **state)
+{
+    (void)state;
+    struct report hang = *hang_report();
+    struct report *back = NULL;
+    struct fw_failure why = {0};
+    for (uint8_t ending = FWR_ENDING_NONE; ending <= FWR_VETOED; ending++) {
+        hang.hang.ending = ending;
+        struct report_bytes out = write_with(report_to_crash, &hang);
+        const bool killed = ending == FWR_KILLED;
+        assert_int_equal(strstr(out.data, "SIGKILL") != NULL, killed);
+        assert_int_equal(strstr(out.data, "Crashed") != NULL, killed);
+        assert_int_equal(strstr(out.data, "Event: ") != NULL, !killed);
+        assert_int_equal(strstr(out.data, "Hung Thread: ") != NULL, !killed);
+        assert_int_equal(report_read((struct span){(uint8_t *)out.data, out.size}, &back, &why),
+                         FW_OK);
+        assert_int_equal(back->kind, REPORT_CRASH);
+        for (size_t i = 0, at = 0; i < back->frame_count; i++) {
+            const struct report_frame *frame = &back->frames[i];
+            if (at < hang.frame_count - 1 && frame->offset != hang.frames[at].offset)
+                at++; /* an inlined function has a line of its own */
+            assert_int_equal(frame->offset, hang.frames[at].offset);
+            assert_string_equal(back->images[frame->image].path,
+                                hang.images[hang.frames[at].image].path);
+        }
+        report_free(back);
+        report_bytes_free(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_expected),        cmocka_unit_test(sums),
-        cmocka_unit_test(many_small_weights), cmocka_unit_test(hostile_names),
-        cmocka_unit_test(lines_are_narrow),   cmocka_unit_test(scattered_addresses),
-        cmocka_unit_test(deep_trees),         cmocka_unit_test(endings),
-        cmocka_unit_test(without_samples),    cmocka_unit_test(nothing_to_write),
+        cmocka_unit_test(hang_as_crash),
+        cmocka_unit_test(as_expected),
+        cmocka_unit_test(sums),
+        cmocka_unit_test(many_small_weights),
+        cmocka_unit_test(hostile_names),
+        cmocka_unit_test(lines_are_narrow),
+        cmocka_unit_test(scattered_addresses),
+        cmocka_unit_test(deep_trees),
+        cmocka_unit_test(endings),
+        cmocka_unit_test(without_samples),
+        cmocka_unit_test(nothing_to_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
