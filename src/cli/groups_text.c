@@ -4,12 +4,13 @@
  */
 #include "cli/groups.h"
 
+#include "base/duration.h"
 #include "report/words.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { PLACE = 1024, PLACE_SHOWN = 72, NUMBER = 32 };
+enum { PLACE = 1024, PLACE_SHOWN = 72, NUMBER = DURATION_TEXT };
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -26,21 +27,6 @@ static uint64_t number_of(const json_t *object, const char *key)
 static const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
-}
-
-static void put_time(char *to, uint64_t ns)
-{
-    double seconds = (double)ns / 1e9;
-    if (seconds >= 48 * 3600.0)
-        snprintf(to, NUMBER, "%.1f days", seconds / 86400);
-    else if (seconds >= 2 * 3600.0)
-        snprintf(to, NUMBER, "%.1f h", seconds / 3600);
-    else if (seconds >= 120)
-        snprintf(to, NUMBER, "%.1f min", seconds / 60);
-    else if (seconds >= 1)
-        snprintf(to, NUMBER, "%.2f s", seconds);
-    else
-        snprintf(to, NUMBER, "%.0f ms", seconds * 1000);
 }
 
 /* "function  file:line", or "function  (image)"; the columns it takes. */
@@ -126,7 +112,7 @@ struct group_line {
 static void read_group(struct group_line *line, const struct groups_command *c, const json_t *group)
 {
     line->columns = put_place(line->place, c, text_of(group, "title"), group);
-    put_time(line->blocked, number_of(group, "blocked_ns"));
+    duration_text(line->blocked, number_of(group, "blocked_ns"));
     snprintf(line->count, sizeof line->count, "%" PRIu64, number_of(group, "reports"));
     line->doing = doing(text_of(group, "leaf"));
 }

@@ -4,6 +4,7 @@
  */
 #include "cli/inspect.h"
 
+#include "base/duration.h"
 #include "cli/cli.h"
 #include "framewalk/hang.h"
 #include "report/fwr_field.h"
@@ -42,6 +43,26 @@ static void list_records(struct span bytes, json_t *to)
         inspect_number(row, "type", head.type);
         inspect_text(row, "record", record_text(head.type));
     }
+}
+
+/* Totals are of the whole process, and written now and then: those of a report whose writer was
+ * killed are older than its last samples. */
+static const char *totals_text(const struct report *r)
+{
+    struct reader bytes = reader_at(r->text.data, r->text.size, FWR_MAGIC_SIZE);
+    struct fwr_head head = {0};
+    struct reader payload;
+    bool last = false, any = false;
+    while (head.type != FWR_END && reader_left(&bytes) > 0 &&
+           !fwr_next_record(&bytes, &head, &payload)) {
+        if (head.type == FWR_TOTALS)
+            any = last = true;
+        else if (head.type == FWR_HANG_END || head.type == FWR_SAMPLES || head.type == FWR_CALLS)
+            last = false;
+    }
+    return !any   ? NULL
+           : last ? "the whole process, up to this report's end"
+                  : "the whole process, before this report's end: what came later is not in them";
 }
 
 static void list_images(const struct report *r, json_t *to)
@@ -96,9 +117,9 @@ static void describe_hang(const struct report_hang *hang, json_t *to)
     inspect_text(object, "ending", ending_text(hang));
     if (hang->ending == FWR_VETOED)
         inspect_text(object, "because", fw_hang_veto_text((fw_hang_veto)hang->veto));
-    inspect_number(object, "duration_ms", hang->duration_ns / 1000000);
-    inspect_number(object, "threshold_ms", hang->threshold_ns / 1000000);
-    inspect_number(object, "samples", hang->samples);
+    inspect_number(object, "duration_ms", duration_ms(hang->duration_ns));
+    inspect_number(object, "threshold_ms", duration_ms(hang->threshold_ns));
+    inspect_number(object, "stacks_taken", hang->samples);
 }
 
 /* Threads are those of one moment; stacks all that are kept, each once. */
@@ -110,7 +131,7 @@ static void count_contents(const struct report *r, json_t *to)
     inspect_number(to, "threads", threads);
     inspect_number(to, "stacks", r->thread_count);
     inspect_number(to, "frames", r->frame_count);
-    inspect_number(to, "samples", r->sample_count);
+    inspect_number(to, "sample_entries", r->sample_count);
     const struct {
         const char *key;
         size_t count;
@@ -136,6 +157,7 @@ static void describe_own(const struct report *r, json_t *to)
     count_contents(r, to);
     describe_hang(&r->hang, to);
     list_pairs(r->keys, r->key_count, "keys", to);
+    inspect_text(to, "totals_of", totals_text(r));
     list_pairs(r->totals, r->total_count, "totals", to);
     list_images(r, to);
     list_records(r->text, to);
@@ -203,7 +225,7 @@ static void list_report(const struct report *r, json_t *row)
     inspect_text(row, "of", about_text(r));
     inspect_text(row, "app", r->info.bundle);
     if (r->hang.present) {
-        inspect_number(row, "duration_ms", r->hang.duration_ns / 1000000);
+        inspect_number(row, "duration_ms", duration_ms(r->hang.duration_ns));
         inspect_text(row, "ending", ending_text(&r->hang));
     }
     if (!r->complete)

@@ -5,6 +5,7 @@
  * look at. Below it the stack, innermost first, in which what the operating system's libraries do
  * among themselves is folded. Everything that came from the program is cleaned before it is shown.
  */
+#include "base/duration.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 
@@ -30,18 +31,6 @@ struct text {
 };
 
 /* ---- small words ---- */
-
-static void put_time(char *to, size_t size, uint64_t ns)
-{
-    double seconds = (double)ns / 1e9;
-    if (seconds >= 120)
-        snprintf(to, size, "%" PRIu64 " min %02" PRIu64 " s", ns / 60000000000u,
-                 ns / 1000000000u % 60);
-    else if (seconds >= 1)
-        snprintf(to, size, "%.2f s", seconds);
-    else
-        snprintf(to, size, "%.0f ms", seconds * 1000);
-}
 
 static void put_clock(char *to, size_t size, uint64_t ms)
 {
@@ -176,9 +165,10 @@ static void print_inside(struct text *t, const struct run_hang *hang)
 
 static void print_heading(struct text *t, size_t number, const struct run_hang *hang)
 {
-    char total[64], longest[64], clock[64], place[TEXT] = "no stack was taken";
-    put_time(total, sizeof total, hang->total_ns);
-    put_time(longest, sizeof longest, hang->longest_ns);
+    char total[DURATION_TEXT], longest[DURATION_TEXT], clock[64],
+        place[TEXT] = "no stack was taken";
+    duration_text(total, hang->total_ns);
+    duration_text(longest, hang->longest_ns);
     put_clock(clock, sizeof clock, hang->first_ms);
     if (hang->guilty.function || hang->guilty.image)
         put_place(&hang->guilty, false, place, sizeof place);
@@ -315,8 +305,8 @@ static void print_verdict(struct text *t, const struct sums *sums)
     if (total_ns < sums->hangs.hang_ns)
         total_ns = sums->hangs.hang_ns;
     if (count) {
-        char total[64];
-        put_time(total, sizeof total, total_ns);
+        char total[DURATION_TEXT];
+        duration_text(total, total_ns);
         style_line(&t->style, STYLE_STRONG, "%" PRIu64 " hang%s of %u ms or more, %s in all", count,
                    plural(count), o->hang_ms, total);
     } else if (t->s->result->process_count == 0) {
@@ -447,8 +437,8 @@ static void print_calls(struct text *t)
 static void print_end(struct text *t)
 {
     const struct run_end *end = t->s->end;
-    char took[64], name[TEXT];
-    put_time(took, sizeof took, end->duration_ms * 1000000u);
+    char took[DURATION_TEXT], name[TEXT];
+    duration_text(took, end->duration_ms * 1000000u);
     style_clean(symbolicate_last_part(t->s->options->program[0]), name, sizeof name);
     style_print(&t->style, STYLE_STRONG, "framewalk: %s", name);
     style_print(&t->style, STYLE_PLAIN, ", process %d, ran %s, ", (int)end->pid, took);

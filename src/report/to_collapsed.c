@@ -4,6 +4,7 @@
  * of a hang that it stands for. Milliseconds are rounded so that their sum is that of the hang: a
  * line is the difference of two rounded sums.
  */
+#include "base/duration.h"
 #include "report/profile.h"
 
 #include "report/words.h"
@@ -48,11 +49,6 @@ static void out_stack(struct report_bytes *out, const struct profile *p,
         out_location(out, p, p->nodes[stack[i]].location);
 }
 
-static uint64_t rounded_ms(uint64_t ns)
-{
-    return ns / 1000000 + (ns % 1000000 >= 500000);
-}
-
 static fw_error out_series(struct report_bytes *out, const struct profile *p,
                            const struct profile_series *series, size_t limit)
 {
@@ -63,7 +59,7 @@ static fw_error out_series(struct report_bytes *out, const struct profile *p,
         uint64_t number = samples[i].value;
         if (profile_in_time(series)) {
             uint64_t sum = profile_add(before, samples[i].value);
-            number = rounded_ms(sum) - rounded_ms(before);
+            number = duration_ms(sum) - duration_ms(before);
             before = sum;
         }
         if (number == 0)

@@ -5,6 +5,7 @@
  */
 #include "report/to_text.h"
 
+#include "base/duration.h"
 #include "framewalk/hang.h"
 #include "report/fwr.h"
 
@@ -84,9 +85,10 @@ static void out_about(struct text_writer *w)
     out_word(w, w->out->size > before ? ", " : "", info->device);
     if (w->out->size > before)
         out_text(w->out, "\n");
+    const uint64_t tenths = duration_in(r->process_age_ms, 100);
     if (r->process_age_ms)
-        out_format(w->out, "%" PRIu64 ".%" PRIu64 " s after the program's start\n",
-                   r->process_age_ms / 1000, r->process_age_ms / 100 % 10);
+        out_format(w->out, "%" PRIu64 ".%" PRIu64 " s after the program's start\n", tenths / 10,
+                   tenths % 10);
     const char *const lines[][2] = {{"Exception: ", info->exception},
                                     {"Reason: ", info->reason},
                                     {"Termination: ", info->termination},

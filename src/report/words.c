@@ -1,5 +1,6 @@
 #include "report/words.h"
 
+#include "base/duration.h"
 #include "base/utf8.h"
 #include "framewalk/hang.h"
 #include "report/fwr.h"
@@ -58,12 +59,12 @@ void out_grouped(struct report_bytes *out, uint64_t number)
 
 void out_ms(struct report_bytes *out, uint64_t ns)
 {
-    uint64_t tenths = ns / 100000;
+    uint64_t tenths = duration_in(ns, 100000);
     if (tenths < 100 && tenths % 10) {
         out_format(out, "%" PRIu64 ".%" PRIu64 " ms", tenths / 10, tenths % 10);
         return;
     }
-    out_grouped(out, ns / 1000000 + (ns % 1000000 >= 500000));
+    out_grouped(out, duration_ms(ns));
     out_text(out, " ms");
 }
 

@@ -106,9 +106,24 @@ def killed(folder):
     for ending, words in ((2, "hung for at least 346 ms, until the process was killed"), (1, "hung for 346 ms, then")):
         with open(path, "wb") as file:
             file.write(b"FWREPRT\n" + record(1, about) + record(6, hang)
-                       + record(8, field(1, ending) + field(3, 346_000_000)) + record(14, b""))
+                       + record(8, field(1, ending) + field(3, 345_600_000)) + record(14, b""))
         text = symbolicate("--to", "text", path)
+        check(inspect(path)["hang"]["duration_ms"] == 346, "inspect rounds as the text does")
         check(words in text, text)
+
+
+def as_of(folder):
+    """Totals are of the process, and say whether they are as old as the report's end."""
+    path = os.path.join(folder, "totals.fwr")
+    about = record(1, field(1, b"0123456789abcdef") + field(3, 1))
+    hang = record(6, field(1, 7) + field(2, b"main") + field(3, 250_000_000) + field(5, 260_000_000))
+    totals = record(13, field(1, field(1, b"hangs.ns") + field(2, 260_000_000)))
+    end = record(8, field(1, 2) + field(3, 345_600_000))
+    for rest, words in ((totals + end, "later is not in them"), (end + totals, "up to this report's end")):
+        with open(path, "wb") as file:
+            file.write(b"FWREPRT\n" + about + hang + rest + record(14, b""))
+        about_it = inspect(path)
+        check(about_it["totals"] and words in about_it["totals_of"], about_it)
 
 
 def own_threads(folder):
@@ -123,7 +138,7 @@ def own_threads(folder):
     check(8 + sum(r["size"] for r in about["records"]) == size, "sizes of records")
     check([r["record"] for r in about["records"]][0] == "about" and about["records"][-1]["record"] == "end", "records")
     check(about["hang"] == {"watch": "main", "ending": "recovered", "duration_ms": 733, "threshold_ms": 250,
-                            "samples": 60}, about["hang"])
+                            "stacks_taken": 60}, about["hang"])
 
     report = json.loads(symbolicate("--to", "json", path))
     check(report["complete"], "complete")
@@ -152,7 +167,7 @@ def cut(folder, path):
         file.write(data[:samples["offset"] + 20])
     about = inspect(part)
     check(not about["complete"] and f"at byte {samples['offset']}" in about["note"], about["note"])
-    check(about["threads"] == 40 and about["samples"] == 0, about)
+    check(about["threads"] == 40 and about["sample_entries"] == 0, about)
     check(about["records"] == [r for r in whole["records"] if r["offset"] < samples["offset"]], "records")
     check(about["hang"]["ending"] == "not known" and about["hang"]["duration_ms"] == 250, about["hang"])
     report = json.loads(symbolicate("--to", "json", part, code=8))
@@ -199,5 +214,6 @@ with tempfile.TemporaryDirectory() as work:
     everything(work)
     folders(work)
     killed(work)
+    as_of(work)
     by_path_in_home(work)
 sys.exit(bad != 0)
