@@ -30,6 +30,7 @@ struct run {
     const struct convert_command *command;
     struct progress progress;
     struct file_index *index; /* of the folders to look in */
+    char *const *inputs;      /* all of them; NULL ends them */
     const char *name;         /* of the file in hand */
     struct slice *slices;     /* of the file in hand */
     size_t slice_count, slice_capacity;
@@ -240,6 +241,25 @@ static fw_error choose_slice(struct run *run, const char *path, struct fw_failur
     return FW_OK;
 }
 
+/* A map over the only copy of the debug information would be a loss. */
+static bool is_other_file(const char *path, const char *output)
+{
+    struct stat input, there;
+    if (stat(path, &input) != 0 || stat(output, &there) != 0 || input.st_dev != there.st_dev ||
+        input.st_ino != there.st_ino)
+        return true;
+    cli_error("%s is what is converted: name another output with -o", output);
+    return false;
+}
+
+static bool is_safe(const struct run *run, const char *output)
+{
+    for (char *const *input = run->inputs; *input; input++)
+        if (!is_other_file(*input, output))
+            return false;
+    return true;
+}
+
 static int convert_file(struct run *run, const char *path)
 {
     struct fw_failure why = {0};
@@ -247,7 +267,9 @@ static int convert_file(struct run *run, const char *path)
     if (debug_file_is_symbols(debug_file_form_at(path))) {
         char *output = output_of(run, &(struct slice){0});
         run->no_memory |= !output;
-        int code = output ? convert_symbols(run, path, output) : CLI_FAILED;
+        int code = !output                 ? CLI_FAILED
+                   : !is_safe(run, output) ? CLI_USAGE
+                                           : convert_symbols(run, path, output);
         free(output);
         return code;
     }
@@ -267,7 +289,9 @@ static int convert_file(struct run *run, const char *path)
     for (size_t i = 0; i < run->slice_count && !run->no_memory; i++) {
         char *output = output_of(run, &run->slices[i]);
         run->no_memory |= !output;
-        int code = output ? convert_slice(run, path, &run->slices[i], output) : CLI_FAILED;
+        int code = !output                 ? CLI_FAILED
+                   : !is_safe(run, output) ? CLI_USAGE
+                                           : convert_slice(run, path, &run->slices[i], output);
         result = result == CLI_OK ? code : result;
         free(output);
     }
@@ -309,6 +333,7 @@ int convert_main(int argc, char **argv)
         return CLI_USAGE;
     }
     run.into_folder = is_folder(command.output);
+    run.inputs = argv + command.first_file;
     run.index = file_index_create(command.debug);
     if (command.help) {
         convert_usage(stdout);

@@ -55,6 +55,20 @@ class Convert(unittest.TestCase):
         with open(self.path("prog.symmap"), "rb") as one, open(self.path("other"), "rb") as other:
             self.assertEqual(one.read(), other.read())
 
+    def test_never_writes_over_what_it_reads(self):
+        self.program()
+        os.link(self.path("prog"), self.path("linked"))
+        os.mkdir(self.path("into"))
+        os.symlink("../prog", self.path("into", "prog.symmap"))
+        with open(self.path("prog"), "rb") as file:
+            before = file.read()
+        for output in ("prog", "./prog", "linked", "into"):
+            self.assertIn("is what is converted", run(self.folder, "convert", "prog", "-o", output, code=2).stderr)
+            with open(self.path("prog"), "rb") as file:
+                self.assertEqual(file.read(), before)
+        run(self.folder, "convert", "-q", "prog", "-o", "map")
+        self.assertIn("is what is converted", run(self.folder, "convert", "--to", "gsym", "map", "-o", "map", code=2).stderr)
+
     def test_takes_several_files_into_a_folder(self):
         self.program()
         shutil.copy(self.path("prog"), self.path("again"))
