@@ -300,8 +300,8 @@ fw_error live_open(struct fw_process *process, pid_t pid, struct fw_failure *why
         if (kill(pid, 0) == 0 || errno == EPERM)
             return failure_say(why, FW_ERR_PERMISSION, 0,
                                "process %d exists, but /proc does not show it: mounted with "
-                               "hidepid, or not mounted; run as root",
-                               (int)pid);
+                               "hidepid, or not mounted%s",
+                               (int)pid, geteuid() ? "; run as root" : "");
         return failure_say(why, FW_ERR_NOT_FOUND, errno, "there is no process %d", (int)pid);
     }
     process->pid = process->view = (pid_t)leader;

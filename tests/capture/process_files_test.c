@@ -2,6 +2,7 @@
  * mount namespaces, other users, tracers. */
 #include "capture/target.h"
 
+#include <linux/capability.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -262,6 +264,28 @@ static void other_user(void **state)
     assert_int_equal(target_traced(target.pid), 0);
 }
 
+static int capture_denied_as_poor_root(void *context)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    if (syscall(SYS_capget, &header, data))
+        return SKIP;
+    data[0].effective &= ~(1u << CAP_SYS_PTRACE);
+    data[0].permitted &= ~(1u << CAP_SYS_PTRACE);
+    return syscall(SYS_capset, &header, data) ? SKIP : capture_denied(context);
+}
+
+/* Who is root already is not told to become it. */
+static void root_without_capability(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_true(target_start(&target, copy, LIST("futex:2")));
+    char message[] = "; this is root without CAP_SYS_PTRACE";
+    assert_int_equal(run_apart(capture_denied_as_poor_root, message), RIGHT);
+}
+
 static void traced_by_another(void **state)
 {
     (void)state;
@@ -313,6 +337,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(deleted_and_unprivileged, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(other_mount_namespace, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(other_user, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(root_without_capability, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(traced_by_another, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

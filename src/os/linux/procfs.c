@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LACKS_CAPABILITY "this is root without CAP_SYS_PTRACE (containers: --cap-add SYS_PTRACE)"
+
 enum { PF_EXITING_FLAG = 0x4, PF_KTHREAD_FLAG = 0x00200000, PATH_SIZE = 64 };
 
 int procfs_open_tasks(pid_t pid)
@@ -306,10 +308,9 @@ void procfs_explain_denial(pid_t pid, pid_t tid, char *text, size_t size)
     procfs_status(getpid(), "CapEff", 16, &capabilities);
     bool capable = capabilities >> CAP_SYS_PTRACE_BIT & 1;
     if (procfs_status(pid, "Uid", 10, &owner) && owner != geteuid() && !capable) {
-        snprintf(text, size,
-                 "process %d belongs to user %u and this is user %u: run as that user or as root%s",
-                 (int)pid, (unsigned)owner, (unsigned)geteuid(),
-                 geteuid() ? "" : " with CAP_SYS_PTRACE (containers: --cap-add SYS_PTRACE)");
+        snprintf(text, size, "process %d belongs to user %u and this is user %u: %s", (int)pid,
+                 (unsigned)owner, (unsigned)geteuid(),
+                 geteuid() ? "run as that user or as root" : LACKS_CAPABILITY);
         return;
     }
     char scope[16];
@@ -320,11 +321,16 @@ void procfs_explain_denial(pid_t pid, pid_t tid, char *text, size_t size)
                  "%s",
                  (int)pid, scope[0],
                  scope[0] == '3' ? "3 cannot be lifted without a restart"
-                                 : "run as root, or set it to 0");
+                 : geteuid()     ? "run as root, or set it to 0"
+                                 : LACKS_CAPABILITY);
         return;
     }
     snprintf(text, size,
              "the system refused to trace process %d: it is protected (setuid, not dumpable, "
-             "another user namespace or a security module); run as root%s",
-             (int)pid, capable ? "" : " with CAP_SYS_PTRACE (containers: --cap-add SYS_PTRACE)");
+             "another user namespace or a security module); %s",
+             (int)pid,
+             geteuid()  ? "run as root"
+             : !capable ? LACKS_CAPABILITY
+                        : "this is root with CAP_SYS_PTRACE: run in the process's own user "
+                          "namespace, and see what the security module says");
 }
