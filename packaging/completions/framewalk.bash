@@ -19,13 +19,17 @@ _framewalk_dump() {
     case $prev in
     --format) mapfile -t COMPREPLY < <(compgen -W 'text json collapsed' -- "$cur") && return ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") && return ;;
-    --thread | --depth | --seconds | --hz) return ;;
+    --pid | -p)
+        _framewalk_pids "$cur"
+        return
+        ;;
+    -t | --tid | --thread | --depth | --seconds | --hz) return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$cur") && return ;;
     --exe | --output | -o) mapfile -t COMPREPLY < <(compgen -f -- "$cur") && return ;;
     esac
     case $cur in
     -*)
-        mapfile -t COMPREPLY < <(compgen -W '--thread --depth --full --consistent --seconds --hz --exe
+        mapfile -t COMPREPLY < <(compgen -W '--pid --thread --tid --depth --full --consistent --seconds --hz --exe
             --sysroot --format --json --collapsed --output --no-fold --no-names
             --no-lines --no-demangle --verbose --color --help' -- "$cur")
         ;;

@@ -20,6 +20,8 @@ complete -c framewalk -n '__fish_seen_subcommand_from help' -f -a 'dump run symb
 
 set -l dump '__fish_seen_subcommand_from dump'
 complete -c framewalk -n $dump -k -a '(__framewalk_processes)'
+complete -c framewalk -n $dump -s p -l pid -x -d 'This process'
+complete -c framewalk -n $dump -s t -l tid -x -d 'This thread only'
 complete -c framewalk -n $dump -l thread -x -d 'This thread only'
 complete -c framewalk -n $dump -l depth -x -d 'At most this many frames of each stack'
 complete -c framewalk -n $dump -l full -d 'All frames, however deep'

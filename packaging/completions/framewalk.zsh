@@ -12,7 +12,9 @@ _framewalk_target() {
 
 _framewalk_dump() {
     _arguments -s -S \
-        '--thread=[this thread only]:thread id:' \
+        '(-p --pid)'{-p+,--pid=}'[this process]:process id:' \
+        '(-t --tid --thread)'{-t+,--tid=}'[this thread only]:thread id:' \
+        '(-t --tid --thread)--thread=[this thread only]:thread id:' \
         '(--full)--depth=[at most this many frames]:frames:' \
         '(--depth)--full[all frames, however deep]' \
         '--consistent[stop all threads first]' \

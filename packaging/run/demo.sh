@@ -75,7 +75,7 @@ demo_loop() {
     show framewalk groups --wait 60 --to "$url" --key-file token
     echo "Grouped and ranked, but nobody has sent a debug file yet: addresses have no names."
 
-    say "4. The debug file, a week later"
+    say "4. The debug file, as if a week later"
     # The C library as well: its names tell what a thread waits for.
     libc=$(ldd loop_demo | sed -n 's|.* => \(/.*/libc\.so\.6\) .*|\1|p')
     show framewalk push --wait --sources --include-stripped loop_demo ${libc:+"$libc"} --to "$url" --key-file token
@@ -91,14 +91,20 @@ demo_apple() {
     echo "A crash report of the watchdog and a hang as MetricKit tells it are one group: it is one place in the program."
 }
 
+demo_command() {
+    echo "The command is build/release/src/framewalk. To try it: build/release/src/framewalk run -- PROGRAM"
+}
+
 demo_page() {
     if [ -n "$demo_keep" ]; then
         say "6. The page: $url"
         echo "It asks for a token: $(cat token)"
+        demo_command
         echo "Ctrl-C ends the collector and removes what it kept."
         wait "$demo_server"
         demo_server=
     else
         say "The page shows all this and more: ./run demo --keep leaves it running"
+        demo_command
     fi
 }

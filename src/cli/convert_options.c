@@ -94,7 +94,8 @@ bool convert_parse(int argc, char **argv, struct convert_command *command)
     bool good = command->debug != NULL;
     int letter;
     optind = 1;
-    while (good && (letter = getopt_long(argc, argv, "o:j:qh", long_options, NULL)) != -1) {
+    opterr = 0;
+    while (good && (letter = getopt_long(argc, argv, ":o:j:qh", long_options, NULL)) != -1) {
         switch (letter) {
         case 'o': command->output = optarg; break;
         case OPTION_TO: good = convert_format_named(optarg, &command->format); break;
@@ -111,7 +112,7 @@ bool convert_parse(int argc, char **argv, struct convert_command *command)
         case OPTION_JSON: command->json = true; break;
         case 'q': command->quiet = true; break;
         case 'h': command->help = true; break;
-        default: good = false;
+        default: cli_complain("convert", long_options, argv, letter); good = false;
         }
     }
     command->first_file = optind;

@@ -13,7 +13,6 @@ enum {
     OPTION_SECONDS = 256,
     OPTION_HZ,
     OPTION_CONSISTENT,
-    OPTION_THREAD,
     OPTION_DEPTH,
     OPTION_FULL,
     OPTION_NO_FOLD,
@@ -31,7 +30,9 @@ static const struct option long_options[] = {
     {"seconds", required_argument, NULL, OPTION_SECONDS},
     {"hz", required_argument, NULL, OPTION_HZ},
     {"consistent", no_argument, NULL, OPTION_CONSISTENT},
-    {"thread", required_argument, NULL, OPTION_THREAD},
+    {"pid", required_argument, NULL, 'p'},
+    {"thread", required_argument, NULL, 't'},
+    {"tid", required_argument, NULL, 't'},
     {"depth", required_argument, NULL, OPTION_DEPTH},
     {"full", no_argument, NULL, OPTION_FULL},
     {"no-fold", no_argument, NULL, OPTION_NO_FOLD},
@@ -58,7 +59,8 @@ void dump_usage(FILE *to)
         "process id; write ./123 for a file with such a name.\n"
         "\n"
         "What to capture\n"
-        "      --thread TID     this thread only\n"
+        "  -p, --pid PID        this process: the same as the bare number\n"
+        "  -t, --thread TID     this thread only; --tid means the same\n"
         "      --depth N        at most N frames of each stack\n"
         "      --full           all frames, however deep (otherwise 1024)\n"
         "      --consistent     stop all threads first, so that all stacks are of one moment\n"
@@ -164,7 +166,13 @@ static bool parse_option(int option, char **argv, struct dump_options *options)
     case OPTION_HZ:
         return parse_real(optarg, 10000, &options->hz) ||
                bad_value("--hz", "samples a second, at most 10000");
-    case OPTION_THREAD:
+    case 'p':
+        if (!parse_number(optarg, 1, INT32_MAX, &number))
+            return bad_value("--pid", "a process id");
+        options->target = optarg;
+        options->pid = (int32_t)number;
+        return true;
+    case 't':
         if (!parse_number(optarg, 1, INT32_MAX, &number))
             return bad_value("--thread", "a thread id");
         options->thread = (fw_thread_id)number;
@@ -237,21 +245,23 @@ bool dump_options_parse(int argc, char **argv, struct dump_options *options)
     *options = (struct dump_options){0};
     optind = 0; /* glibc: begin anew */
     opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":hvqo:", long_options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, ":hvqo:p:t:", long_options, NULL)) != -1;) {
         if (!parse_option(option, argv, options))
             return false;
         if (options->help)
             return true;
     }
-    if (optind == argc) {
+    const bool named = options->target != NULL; /* by --pid */
+    if (optind == argc && !named) {
         cli_error("dump wants a process id or a core file (framewalk dump --help says more)");
         return false;
     }
-    if (optind + 1 < argc) {
-        cli_error("dump takes one process or core file; '%s' is one too many", argv[optind + 1]);
+    if (optind + !named < argc) {
+        cli_error("dump takes one process or core file; '%s' is one too many",
+                  argv[optind + !named]);
         return false;
     }
-    if (!parse_target(argv[optind], options) || !check(options))
+    if ((!named && !parse_target(argv[optind], options)) || !check(options))
         return false;
     if (options->seconds > 0 && options->hz <= 0)
         options->hz = 50;

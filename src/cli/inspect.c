@@ -73,7 +73,8 @@ static int parse(int argc, char **argv, struct inspect_options *options)
     bool good = true;
     int letter;
     optind = 1;
-    while (good && (letter = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+    opterr = 0;
+    while (good && (letter = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
         switch (letter) {
         case OPTION_JSON: options->json = true; break;
         case OPTION_FUNCTIONS: options->functions = true; break;
@@ -81,7 +82,7 @@ static int parse(int argc, char **argv, struct inspect_options *options)
         case OPTION_ADDRESS: good = parse_address(optarg, options); break;
         case OPTION_COLOR: good = parse_color(optarg, &options->color); break;
         case 'h': return 1;
-        default: good = false;
+        default: cli_complain("inspect", long_options, argv, letter); good = false;
         }
     }
     if (good && optind == argc) {
@@ -227,6 +228,8 @@ static bool show_slice(void *context, const struct object_slice *slice)
     json_t *about = json_object();
     inspect_text(about, "file", s->path);
     error = inspect_object(object, about, &why);
+    if (object_type(object) == OBJECT_CORE)
+        inspect_text(about, "note", "framewalk dump shows the stacks in it");
     if (error != FW_OK)
         failed(s, error, &why);
     print(s, about);
@@ -263,6 +266,12 @@ static bool show_reports(struct show *s)
     return known;
 }
 
+static bool is_called_report(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && (strcmp(dot, ".fwr") == 0 || strcmp(dot, ".part") == 0);
+}
+
 static void show_file(struct show *s)
 {
     struct fw_failure why = {0};
@@ -273,8 +282,12 @@ static void show_file(struct show *s)
         return;
     }
     fw_error error = object_slices(s->path, show_slice, s, &why);
-    if (error != FW_OK && (error != FW_ERR_FORMAT || !show_report(s)))
+    if (error != FW_OK && (error != FW_ERR_FORMAT || !show_report(s))) {
+        if (error == FW_ERR_FORMAT && is_called_report(s->path))
+            snprintf(why.message, sizeof why.message,
+                     "%s: no whole Framewalk report: its beginning is missing or damaged", s->path);
         failed(s, error, &why);
+    }
 }
 
 int inspect_main(int argc, char **argv)

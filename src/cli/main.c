@@ -66,8 +66,18 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
+static int print_version(void)
+{
+    puts("framewalk " FW_VERSION);
+    return CLI_OK;
+}
+
 static int unknown(const char *word)
 {
+    if (strcmp(word, "version") == 0) {
+        cli_error("'version' is not a command; did you mean 'framewalk --version'?");
+        return CLI_USAGE;
+    }
     const char *names[COMMANDS + 1] = {NULL};
     for (size_t i = 0; i < COMMANDS; i++)
         names[i] = commands[i].name;
@@ -109,10 +119,12 @@ int main(int argc, char **argv)
     const char *word = argv[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         return help_main(1, argv);
-    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-        puts("framewalk " FW_VERSION);
-        return CLI_OK;
-    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+        return print_version();
     const struct command *command = find(word);
+    /* --version of groups chooses reports. */
+    if (command != NULL && command->run != groups_main && argc == 3 &&
+        strcmp(argv[2], "--version") == 0)
+        return print_version();
     return command != NULL ? command->run(argc - 1, argv + 1) : unknown(word);
 }

@@ -36,7 +36,8 @@ struct run {
     size_t count, address_capacity, question_capacity;
     char *words; /* of the questions, one after the other */
     size_t words_size, words_capacity;
-    bool nameless; /* an address had no name because no debug file was found */
+    bool not_address; /* a word was none */
+    bool nameless;    /* an address had no name because no debug file was found */
 };
 
 /* What was written to a place in the image. */
@@ -134,6 +135,7 @@ static bool add_word(struct run *run, const char *word)
         value = 0;
     if (whole || run->options->manner == MANNER_ADDR2LINE)
         return add(run, word, value, WORD_ADDRESS, address_of(run, value));
+    run->not_address = true;
     return add(run, word, 0, WORD_OTHER, (struct fw_address){UINT64_MAX, FW_ADDRESS_FILE});
 }
 
@@ -306,6 +308,8 @@ int symbolicate_addresses(const struct symbolicate_options *o, struct fw_symboli
                                    : answer_input(&run, STDIN_FILENO);
         if (o->manner == MANNER_OWN && !o->verbose && !o->no_separate)
             tell_missing(&run);
+        if (code == CLI_OK && run.not_address && o->manner == MANNER_OWN)
+            code = CLI_USAGE; /* the others were answered */
         if (symbolicate_tell_incomplete(run.source) && code == CLI_OK && o->manner == MANNER_OWN)
             code = CLI_INCOMPLETE;
     }

@@ -2,6 +2,7 @@
 """inspect_test.py FRAMEWALK DATA: framewalk inspect, and convert between formats, on real files."""
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -85,6 +86,17 @@ def wrong(folder):
     run("inspect", code=2)
     run("inspect", "--address", "what", path, code=2)
     run("convert", "--to", "pdf", path, code=2)
+    check("unknown option '--format' (framewalk convert" in run("convert", "--format", path, code=2).stderr, "convert's options")
+    check("did you mean '--json'" in run("inspect", "--jsn", path, code=2).stderr, "inspect's options")
+    check("--address wants a value" in run("inspect", "--address", code=2).stderr, "an option without its value")
+    junk = os.path.join(folder, "junk.fwr")
+    os.rename(path, junk)
+    check("no whole Framewalk report" in run("inspect", junk, code=5).stderr, "a damaged report")
+    core = os.path.join(folder, "core")
+    with open(core, "wb") as to:  # the header of an x86_64 core file with one empty segment
+        to.write(struct.pack("<4sBBB9xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 4, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0))
+        to.write(struct.pack("<IIQQQQQQ", 1, 4, 120, 0, 0, 0, 0, 1))
+    check("framewalk dump" in inspect(core)[0]["note"], "a core file's stacks")
 
 
 def others():

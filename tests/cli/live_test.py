@@ -112,6 +112,13 @@ class Live(Case):
         cls.hang.wait()
         cls.hang.stdout.close()
 
+    def test_pid_as_an_option(self):
+        for options in (["-p", self.pid], ["--pid", self.pid], [f"--pid={self.pid}"]):
+            for thread in (["-t", self.pid], ["--tid", self.pid], [f"--thread={self.pid}"]):
+                document = json.loads(run("dump", "--json", *options, *thread).stdout)
+                self.assertEqual(document["process"]["pid"], self.pid)
+                self.assertEqual([t["id"] for t in document["threads"]], [self.pid])
+
     def test_json(self):
         for options in ([], ["--consistent"]):
             result = run("dump", "--json", *options, self.pid)
@@ -328,6 +335,10 @@ class Refused(Case):
                                 text=True, timeout=60)
         self.assert_refused(itself, 1, "cannot stop itself")
 
+    def test_pid_that_is_none(self):
+        self.assert_refused(run("dump", "-p", "core"), 2, "--pid wants a process id")
+        self.assert_refused(run("dump", "-p", os.getpid(), os.getpid()), 2, "one too many")
+
     def test_commands(self):
         self.assert_refused(run("dmup"), 2, "did you mean 'dump'")
         self.assert_refused(run("1234"), 2, "did you mean 'framewalk dump 1234'")
@@ -340,6 +351,10 @@ class Refused(Case):
             result = run(*arguments)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertIn("usage: framewalk", result.stdout)
+        for command in ("dump", "run", "symbolicate", "convert", "inspect", "demangle", "push", "serve"):
+            self.assertEqual(run(command, "--version").stdout, run("--version").stdout)
+        self.assert_refused(run("groups", "--version"), 2, "wants a value")
+        self.assert_refused(run("version"), 2, "framewalk --version")
         self.assertRegex(run("--version").stdout, r"\Aframewalk \d+\.\d+\.\d+\n\Z")
 
     def test_output_file(self):

@@ -283,7 +283,11 @@ class Own(unittest.TestCase):
         self.grown = names["_ZN6shapes6Square5grownEi"]
 
     def test_lines_stand_for_themselves(self):
-        lines = run(self.program, self.main, self.grown, "0x1", "zz").stdout.splitlines()
+        done = run(self.program, self.main, self.grown, "0x1", "zz")
+        self.assertEqual(done.returncode, 2, "a word is no address")
+        self.assertEqual(run(self.program, text="zz\n0x1\n").returncode, 2)
+        self.assertEqual(run(self.program, self.main, "0x1").returncode, 0)
+        lines = done.stdout.splitlines()
         self.assertRegex(lines[0], rf"^0x{self.main}  (\[inlined\] )?[\w:]+.*  /.*\.cc:\d+$")
         grown = [line for line in lines if line.startswith("0x" + self.grown)]
         self.assertRegex(grown[-1], r"  shapes::Square::grown\(int\)\+0x0  /.*program\.cc:\d+$")
