@@ -84,6 +84,9 @@ pageTest("hang: heaviest stack with source, inlined and tail-called frames marke
     const text = await textOf(page);
     for (const part of ["43 % of all blocked time", "25 of 412 stacks", "LumenKit!AlbumStore.albums(matching:)", "iPhone 13 (iPhone14,5)", "iOS 26.1", "longest 14.2 s"]) assert.ok(text.includes(part), part);
     assert.equal(await page.$$eval(".histogram li", (all) => all.length), 9);
+    const bars = await page.$$eval(".histogram li", (all) => all.map((li) => [li.title.split(":")[0], li.querySelector(".num").textContent]));
+    assert.ok(text.includes("from so many seconds"));
+    assert.deepEqual([bars[0], bars[4], bars[8]], [["0 s to 250 ms", "0"], ["2 s to 4 s", "2"], ["32 s or longer", "32"]], "a bar's label is where it begins");
     await picture(page, "hang-light");
 });
 

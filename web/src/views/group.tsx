@@ -32,7 +32,7 @@ function Histogram({ bins }: { bins: GroupDetail["histogram"] }) {
     let before = 0;
     return <div class="histogram"><ol aria-label="Reports by how long they lasted">{bins.map((b) => {
         const name = b.below_ns ? `${duration(before)} to ${duration(b.below_ns)}` : `${duration(before)} or longer`;
-        const short = b.below_ns ? String(b.below_ns / 1e9) : "more";
+        const short = String(before / 1e9);
         before = b.below_ns ?? before;
         return <li key={name} title={`${name}: ${many(b.reports, "report")}`}><span class="hidden">{name}: {count(b.reports)}</span>
             <svg viewBox="0 0 10 60" preserveAspectRatio="none" aria-hidden="true"><rect x="0" width="10" y={60 - (58 * b.reports) / most - (b.reports ? 1 : 0)} height={(58 * b.reports) / most + (b.reports ? 1 : 0)} /></svg>
@@ -111,7 +111,7 @@ export function GroupView({ id }: { id: string }) {
                 <Panel title="Why this hang"><Why g={g} /></Panel>
                 <Panel title="Similar">{g.similar.length ? <ul class="plain-list">{g.similar.map((s) => <li key={s.id}><a href={link(`groups/${encodeURIComponent(s.id)}`)}><Cut s={s.title} class="fn" /></a></li>)}</ul> : <p class="muted pad">No other hang shares its leading frames.</p>}</Panel></div>
                 <div class="column">
-                    <Panel title="How long" aside={<span class="muted small">up to so many seconds</span>}><Histogram bins={g.histogram} /></Panel>
+                    <Panel title="How long" aside={<span class="muted small">from so many seconds</span>}><Histogram bins={g.histogram} /></Panel>
                     <Panel title="Versions"><Shares empty="None." rows={g.versions.map((v) => ({ name: v.version, value: v.blocked_ns, text: duration(v.blocked_ns), detail: many(v.reports, "report") }))} href={(version) => link(`groups/${id}`, { version })} /></Panel>
                     <Panel title="Systems"><Shares empty="None." rows={g.os.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(os) => link(`groups/${id}`, { os })} /></Panel>
                     {g.devices.length > 0 && <Panel title="Devices"><Shares empty="None." rows={g.devices.map((v) => ({ name: v.name, value: v.blocked_ns, text: duration(v.blocked_ns) }))} href={(device) => link(`groups/${id}`, { device })} /></Panel>}
