@@ -188,7 +188,7 @@ static int check_output(const struct run_options *o)
     int fd = open(o->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) {
         cli_error("--output: cannot write '%s': %s", o->output, strerror(errno));
-        return CLI_FAILED;
+        return RUN_NOT_STARTED;
     }
     close(fd);
     return CLI_OK;
@@ -206,7 +206,7 @@ static int check_target(const struct run_options *o)
     if (error == FW_OK)
         return CLI_OK;
     cli_error("--to: %s", why.message[0] ? why.message : fw_error_text(error));
-    return error == FW_ERR_ARGUMENT || error == FW_ERR_NOT_FOUND ? CLI_USAGE : CLI_FAILED;
+    return error == FW_ERR_ARGUMENT || error == FW_ERR_NOT_FOUND ? CLI_USAGE : RUN_NOT_STARTED;
 }
 
 static void afterwards(const struct run_options *o, const struct run_program *program,
@@ -241,7 +241,7 @@ static int run(const struct run_options *o, struct run_end *end)
         code = run_check(o->program[0], &program);
     if (code != CLI_OK)
         return code;
-    code = CLI_FAILED;
+    code = RUN_NOT_STARTED;
     if (make_folders(o, &folders)) {
         run_before(folders.reports, &before);
         if (run_launch(o, &program, &folders, end, &code)) {

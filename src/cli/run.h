@@ -24,6 +24,10 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+/* Exit status when the program did not start, as of env(1) and timeout(1): their 126 and 127 are
+ * used, too. A wrong command line is CLI_USAGE, as with every command. */
+enum { RUN_NOT_STARTED = 125 };
+
 /* Why a function is watched; the lower one counts. */
 enum run_reason { RUN_ASKED, RUN_OF_GROUP, RUN_VARIANT /* open64 for open */ };
 

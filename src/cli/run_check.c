@@ -160,7 +160,7 @@ static int refuse(const char *path, const char *what, const char *advice)
 {
     cli_error("%s cannot be watched: %s", path, what);
     cli_error("%s", advice);
-    return CLI_FAILED;
+    return RUN_NOT_STARTED;
 }
 
 static int check_elf(const char *path, const struct head *head, const struct elf_head *elf,

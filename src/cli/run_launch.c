@@ -218,7 +218,7 @@ bool run_launch(const struct run_options *o, const struct run_program *program,
     bool ran = end->pid > 0 && wait_for_program(end);
     if (!ran) {
         cli_error("cannot start a process: %s", strerror(errno));
-        *code = CLI_FAILED;
+        *code = RUN_NOT_STARTED;
     } else if (o->follow)
         wait_for_rest();
     end->duration_ms = now_ms(CLOCK_MONOTONIC) - started;

@@ -45,7 +45,7 @@ def main():
         run = Run(command, ["--out", out], [program, "without a folder", out])
         run.has("could not be written: the folder is gone, full or forbidden")
         run = Run(command, ["--out", out + "/no/such"], [program, "exit", out])
-        run.ended(1)
+        run.ended(125)
         run.has("No such file or directory")
 
 

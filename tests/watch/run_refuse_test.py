@@ -52,13 +52,13 @@ def main():
 
         static = build([compiler], folder, "static", "-static")
         if static:
-            refused(command, static, 1, "linked statically")
+            refused(command, static, 125, "linked statically")
         if shutil.which("musl-gcc"):
             musl = build(["musl-gcc"], folder, "musl")
-            refused(command, musl, 1, "linked with musl")
+            refused(command, musl, 125, "linked with musl")
         narrow = build([compiler], folder, "narrow", "-m32")
         if narrow:
-            refused(command, narrow, 1, "32-bit program")
+            refused(command, narrow, 125, "32-bit program")
 
         refused(command, "no-such-program", 127, "cannot run 'no-such-program'")
         refused(command, folder + "/nothing", 127, "No such file")
@@ -76,13 +76,13 @@ def main():
         if static:
             with open(script, "w") as file:
                 file.write(f"#! {static} -x\n")
-            refused(command, script, 1, "linked statically")
+            refused(command, script, 125, "linked statically")
 
         if os.geteuid() == 0:
             gains = build([compiler], folder, "gains")
             os.chown(gains, 65534, 65534)
             os.chmod(gains, 0o6755)
-            refused(command, gains, 1, "set-user-id")
+            refused(command, gains, 125, "set-user-id")
 
         for arguments in (["--hang", "10"], ["--calls", "@nothing"], ["--nonsense"], ["--idle", "x"],
                           ["--app-only"], ["--key-file", "x"], ["--to", "collector"],
@@ -90,7 +90,7 @@ def main():
             run = Run(command, arguments, [plain])
             check(run.code == 2, f"{arguments} is refused", run.text)
         run = Run(command, ["--output", folder + "/nothing/x"], [plain])
-        run.ended(1)
+        run.ended(125)
         run.has("--output: cannot write")
 
 
