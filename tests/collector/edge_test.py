@@ -58,6 +58,21 @@ class Heads(unittest.TestCase):
         self.assertTrue(closed)
         self.assertNotIn(b" 200 ", got)
 
+    def test_answers_of_the_library(self):
+        """What libmicrohttpd refuses before it asks us (docs/dependencies.md): the end of the connection, nothing behind it
+        is read, and the server goes on."""
+        post = b"POST /api/v1/session HTTP/1.1\r\nHost: x\r\n"
+        for data, status in ((b"GET /healthz HTTP/1.1\r\n\r\n", b"400"),
+                             (post + b"Content-Length: -1\r\n\r\n", b"400"),
+                             (post + b"Content-Length: +5\r\n\r\nabcde", b"400"),
+                             (post + b"Transfer-Encoding: chunked\r\n\r\n2;a=" + b"b" * 33000 + b"\r\n{}\r\n0\r\n\r\n",
+                              b"(?:4..|500)")):
+            got, closed = exchange(self.s, data + SECOND)
+            self.assertRegex(got, rb"\AHTTP/1\.1 " + status + b" ")
+            self.assertNotIn(b" 200 ", got)
+            self.assertTrue(closed, data[:60])
+            self.assertEqual(self.s.get("/healthz", token=None).status, 200)
+
     def test_one_way_to_read(self):
         chunked = (b"POST /api/v1/session HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n"
                    b"2\r\n{}\r\n0\r\n\r\n")
