@@ -83,7 +83,7 @@ run_test() {
 }
 
 test_fast() {
-    echo "The fast set of tests: five minutes on two processors the first time, with installing and building, and 600 MB in"
+    echo "The fast set of tests: five minutes on two processors the first time, with installing and building, and 800 MB in"
     echo "build/ beside 900 MB of packages. ./run test --all is everything."
     # shellcheck disable=SC2086 # lists of words
     need_packages $packages_build $packages_tool $packages_fast
@@ -91,7 +91,7 @@ test_fast() {
 }
 
 test_all() {
-    echo "All tests in 10 builds: 25 minutes on two processors the first time, 5 GB in build/ beside 2.6 GB of packages, among"
+    echo "All tests in 10 builds: an hour on two processors the first time, 6 GB in build/ beside 2.6 GB of packages, among"
     echo "them a browser, PostgreSQL, nginx and cross compilers. Their services are neither started nor enabled."
     # shellcheck disable=SC2086 # lists of words
     need_packages $packages_build $packages_tool $packages_page $packages_fast $packages_test $packages_cross
