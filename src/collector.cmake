@@ -8,6 +8,7 @@ set(FW_COLLECTOR
   collector/api_access.c
   collector/api_calls.c
   collector/api_calls_allow.c
+  collector/api_calls_diff.c
   collector/api_damaged.c
   collector/api_download.c
   collector/api_failed.c
@@ -104,6 +105,7 @@ set(FW_COLLECTOR
   collector/install.c
   collector/install_hash.c
   collector/intake.c
+  collector/intake_await.c
   collector/intake_http.c
   collector/intake_ids.c
   collector/intake_ids_stacks.c

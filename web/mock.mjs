@@ -367,7 +367,7 @@ export function startMock({ port = 0, files = join(here, "dist/files") } = {}) {
         if (rest === "versions") return reply(200, { items: versions.map((label, i) => { const [version, build] = label.replace(")", "").split(" ("); return { version, build, label, line: "", numbered: true, prerelease: false, prerelease_set: null, released_ms: now - [5, 19, 33, 61][i] * DAY, released_set: false, first_ms: now - [5, 19, 33, 61][i] * DAY }; }), total: versions.length, truncated: false });
         if (rest === "calls/diff") {
             const fresh = callRows.filter((r) => r.first_version === q.to), bad = fresh.filter((r) => !r.allowed);
-            return reply(200, { from: q.from ?? versions[1], from_named: !!q.from, from_prerelease: false, to: q.to, new: fresh, gone: [callRows[6]], changed: [{ ...callRows[3], before: 44100, after: 96110 }], not_allowed: bad, totals: { new: fresh.length, gone: 1, changed: 1, not_allowed: bad.length }, privacy: privacyOf(callRows), truncated: false });
+            return reply(200, { from: q.from ?? versions[1], from_named: !!q.from, from_prerelease: false, from_calls: 96000, to: q.to, to_calls: 97000, unnamed: [], waiting_reports: 0, passes: !bad.length, new: fresh, gone: [callRows[6]], changed: [{ ...callRows[3], before: 44100, after: 96110 }], not_allowed: bad, totals: { new: fresh.length, gone: 1, changed: 1, not_allowed: bad.length, unnamed: 0 }, privacy: privacyOf(callRows), truncated: false });
         }
         if (rest === "calls/stacks") return reply(200, { items: [{ count: 410, version: versions[0], frames: [frame(q.api, kernel, null, null, { kind: "exact" }), ...stackOf(5).slice(2)] }], next: null, truncated: false });
         if (rest === "calls/allow") {

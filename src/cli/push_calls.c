@@ -64,28 +64,52 @@ static void out_row(struct report_bytes *out, const json_t *row)
     out_format(out, "), %" JSON_INTEGER_FORMAT " time%s\n", count, count == 1 ? "" : "s");
 }
 
-static void out_diff(struct report_bytes *out, const json_t *diff)
+static json_int_t number_of(const json_t *object, const char *key)
 {
-    const json_t *rows = json_object_get(diff, "new");
-    const json_t *totals = json_object_get(diff, "totals");
-    size_t listed = json_array_size(rows);
-    size_t count = (size_t)json_integer_value(json_object_get(totals, "new"));
-    size_t bad = (size_t)json_integer_value(json_object_get(totals, "not_allowed"));
-    bool truncated = json_is_true(json_object_get(diff, "truncated"));
-    out_clean(out, text_of(diff, "to"), SIZE_MAX);
-    if (truncated && !count)
-        out_text(out, ": not all of its calls are known, nothing new among those that are");
-    else if (!count)
-        out_text(out, " calls nothing new");
-    else
-        out_format(out, " has %zu new caller%s of watched functions, %zu of them not allowed",
-                   count, count == 1 ? "" : "s", bad);
+    return json_integer_value(json_object_get(object, key));
+}
+
+/* " (compared with 3.1.0, the last release before it" */
+static void out_base(struct report_bytes *out, const json_t *diff)
+{
     out_text(out, " (compared with ");
     out_clean(out, text_of(diff, "from"), SIZE_MAX);
     out_text(out, json_is_true(json_object_get(diff, "from_named")) ? ", as named"
                   : json_is_true(json_object_get(diff, "from_prerelease"))
                       ? ", a pre-release: no release came before"
                       : ", the last release before it");
+    if (!number_of(diff, "from_calls"))
+        out_text(out, "; no watched calls were recorded in that one");
+}
+
+/* No version came before. */
+static void out_first(struct report_bytes *out, const json_t *diff)
+{
+    out_text(out, "no version came before ");
+    out_clean(out, text_of(diff, "to"), SIZE_MAX);
+    out_text(out, ": there is nothing to compare it with (--compare-with VERSION names one)\n");
+}
+
+static void out_diff(struct report_bytes *out, const json_t *diff)
+{
+    const json_t *rows = json_object_get(diff, "new");
+    const json_t *totals = json_object_get(diff, "totals");
+    size_t listed = json_array_size(rows);
+    size_t count = (size_t)number_of(totals, "new");
+    bool truncated = json_is_true(json_object_get(diff, "truncated"));
+    out_clean(out, text_of(diff, "to"), SIZE_MAX);
+    if (count)
+        out_format(out,
+                   " has %zu new caller%s of watched functions, %" JSON_INTEGER_FORMAT
+                   " of them not allowed",
+                   count, count == 1 ? "" : "s", number_of(totals, "not_allowed"));
+    else if (!number_of(diff, "to_calls"))
+        out_text(out, ": no watched calls were recorded");
+    else if (truncated || number_of(totals, "unnamed") || number_of(diff, "waiting_reports"))
+        out_text(out, ": not all of its calls are known, nothing new among those that are");
+    else
+        out_text(out, " calls nothing new");
+    out_base(out, diff);
     out_text(out, count ? "):\n" : ")\n");
     for (size_t i = 0; i < listed; i++)
         out_row(out, json_array_get(rows, i));
@@ -102,7 +126,10 @@ static bool print_diff(const struct push_command *command, const json_t *diff)
     if (command->json) {
         good = json_dumpf(diff, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
     } else if (!command->quiet) {
-        out_diff(&out, diff);
+        if (json_is_string(json_object_get(diff, "from")))
+            out_diff(&out, diff);
+        else
+            out_first(&out, diff);
         good = !out.failed && fwrite(out.data, 1, out.size, stdout) == out.size;
     }
     report_bytes_free(&out);
@@ -115,21 +142,70 @@ static bool print_diff(const struct push_command *command, const json_t *diff)
 
 /* --- the request --- */
 
+/* A name from elsewhere, fit for the terminal. */
+static void complain(const char *before, const char *name, const char *after)
+{
+    struct report_bytes out = {0};
+    out_text(&out, before);
+    out_clean(&out, name, SIZE_MAX);
+    out_text(&out, after);
+    if (!out.failed)
+        cli_error("%s", out.data);
+    report_bytes_free(&out);
+}
+
+static void complain_unnamed(const json_t *diff)
+{
+    const json_t *rows = json_object_get(diff, "unnamed");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const char *image = text_of(json_object_get(json_array_get(rows, i), "caller"), "image");
+        bool said = false;
+        for (size_t k = 0; k < i && !said; k++)
+            said = strcmp(image, text_of(json_object_get(json_array_get(rows, k), "caller"),
+                                         "image")) == 0;
+        if (said)
+            continue;
+        if (*image)
+            complain("the image ", image,
+                     " has no names: new callers in it cannot be told apart (push its debug files, "
+                     "or allow what it calls)");
+        else
+            cli_error("there are callers outside of all images: new ones cannot be told apart");
+    }
+}
+
+/* Why nobody can say that nothing is new. */
+static void complain_unknown(const json_t *diff)
+{
+    json_int_t waiting = number_of(diff, "waiting_reports");
+    if (json_is_true(json_object_get(diff, "truncated")))
+        cli_error("the collector does not know or list all callers: the check fails");
+    if (waiting)
+        cli_error("%" JSON_INTEGER_FORMAT
+                  " report%s still wait%s to be processed: the check fails, "
+                  "ask again later",
+                  waiting, waiting == 1 ? "" : "s", waiting == 1 ? "s" : "");
+    if (!number_of(diff, "to_calls"))
+        complain("no watched calls were recorded in ", text_of(diff, "to"),
+                 ": run it with --calls, and push its reports");
+    complain_unnamed(diff);
+}
+
 static int judge(const struct push_command *command, const struct push_answer *answer)
 {
     const json_t *bad = json_object_get(answer->json, "not_allowed");
-    if (answer->status != 200 || !json_is_array(bad)) {
+    const json_t *passes = json_object_get(answer->json, "passes");
+    if (answer->status != 200 || !json_is_array(bad) || !json_is_boolean(passes)) {
         cli_error("%s: %s", command->url,
                   *answer->message ? answer->message : "this is no answer of a collector");
         return answer->status == 401 || answer->status == 403 ? CLI_PERMISSION : CLI_FAILED;
     }
     if (!print_diff(command, answer->json))
         return CLI_FAILED;
-    if (json_is_true(json_object_get(answer->json, "truncated"))) {
-        cli_error("the collector does not know or list all callers: the check fails");
-        return json_array_size(bad) ? CLI_NOT_ALLOWED : CLI_INCOMPLETE;
-    }
-    return json_array_size(bad) ? CLI_NOT_ALLOWED : CLI_OK;
+    complain_unknown(answer->json);
+    if (json_array_size(bad))
+        return CLI_NOT_ALLOWED;
+    return json_is_true(passes) ? CLI_OK : CLI_INCOMPLETE;
 }
 
 int push_calls(const struct push_command *command)

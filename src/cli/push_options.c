@@ -93,8 +93,9 @@ void push_usage(FILE *to)
         "was not accepted, or permission denied; 5 a PATH cannot be opened, is neither report nor\n"
         "debug file, or (--wait) the collector cannot use it; 8 some were sent, others refused or\n"
         "left for later, names are missing, or (--wait) the collector was not done with all in\n"
-        "time; 9 (--check-calls) there are new calls that the project's allow list does not "
-        "have.\n",
+        "time; 9 (--check-calls) there are new calls that the project's allow list does not have.\n"
+        "A check whose answer is not known ends with 8; one of the first version, which has\n"
+        "nothing to be compared with, with 0.\n",
         to);
 }
 
@@ -122,6 +123,28 @@ static bool seconds(const char *text, unsigned *value)
         return true;
     cli_error("--wait-limit takes seconds, up to %d, not '%s'", WAIT_LIMIT_MOST, text);
     return false;
+}
+
+/* --check-calls VERSION or FROM..TO, --compare-with FROM: two versions, or one. */
+static bool check_versions(const struct push_command *command)
+{
+    const char *to = command->check_calls, *from = command->compare_with;
+    const char *dots = to ? strstr(to, "..") : NULL;
+    if (from && (!to || dots)) {
+        cli_error("--compare-with says more about --check-calls VERSION");
+        return false;
+    }
+    if (to && (!*to || dots == to || (dots && !dots[2]) || (from && !*from))) {
+        cli_error("a version is missing: --check-calls VERSION, FROM..TO, or VERSION with "
+                  "--compare-with FROM");
+        return false;
+    }
+    if ((from && strcmp(from, to) == 0) || (dots && strlen(dots + 2) == (size_t)(dots - to) &&
+                                            strncmp(to, dots + 2, (size_t)(dots - to)) == 0)) {
+        cli_error("the version would be compared with itself: name another one");
+        return false;
+    }
+    return true;
 }
 
 bool push_parse(int argc, char **argv, struct push_command *command)
@@ -166,10 +189,8 @@ bool push_parse(int argc, char **argv, struct push_command *command)
         cli_error("--check-calls sends nothing: what is '%s'?", argv[optind]);
         return false;
     }
-    if (command->compare_with && (!command->check_calls || strstr(command->check_calls, ".."))) {
-        cli_error("--compare-with says more about --check-calls VERSION");
+    if (!check_versions(command))
         return false;
-    }
     if ((command->source_map_count || command->system_sources) && !command->sources) {
         cli_error("--source-map and --system-sources say more about --sources: it is not there");
         return false;

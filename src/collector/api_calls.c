@@ -1,13 +1,12 @@
 /*
- * Calls of watched functions: the matrix of API and caller, what changed between two versions, the
- * stacks behind a row, and the same as CSV.
+ * Calls of watched functions: the matrix of API and caller, the versions of one caller, the stacks
+ * behind a row, and the same as CSV. Between two versions: api_calls_diff.c.
  */
 #include "collector/calls_groups.h"
 #include "collector/calls_table.h"
 
 #include "base/array.h"
 #include "base/utf8.h"
-#include "collector/version_store.h"
 #include "collector/versions.h"
 
 #include <inttypes.h>
@@ -149,109 +148,6 @@ static void get_calls(struct http_request *r)
     api_int(&v.out, "total", (int64_t)t.count);
     api_bool(&v.out, "truncated", t.truncated || t.count > (size_t)limit);
     api_shut(&v.out, '}');
-    calls_table_free(&t);
-    api_end(&v);
-}
-
-/* --- between two versions --- */
-
-struct diff {
-    const struct calls_table *table;
-    struct calls_groups groups;
-    const char *from, *to;
-    bool named, prerelease; /* of `from` */
-};
-
-enum { DIFF_NEW, DIFF_GONE, DIFF_CHANGED, DIFF_NOT_ALLOWED, DIFFS };
-
-static bool belongs(const struct calls_row *row, int list)
-{
-    switch (list) {
-    case DIFF_NEW: return !row->before && row->after;
-    case DIFF_GONE: return row->before && !row->after;
-    case DIFF_CHANGED: return row->before && row->after && row->before != row->after;
-    default: return !row->before && row->after && !row->rule;
-    }
-}
-
-/* How many there are; the first CALLS_ROWS are listed. */
-static size_t write_list(struct report_bytes *out, const struct diff *d, const char *key, int list)
-{
-    size_t count = 0;
-    api_open(out, key, '[');
-    for (size_t i = 0; i < d->table->count; i++) {
-        const struct calls_row *row = &d->table->rows[i];
-        if (!belongs(row, list) || count++ >= CALLS_ROWS)
-            continue;
-        calls_row_open(out, row);
-        api_int(out, "before", row->before);
-        api_int(out, "after", row->after);
-        api_shut(out, '}');
-    }
-    api_shut(out, ']');
-    return count;
-}
-
-static void write_diff(struct report_bytes *out, const struct diff *d)
-{
-    static const char *const keys[DIFFS] = {"new", "gone", "changed", "not_allowed"};
-    size_t counts[DIFFS];
-    bool truncated = d->table->truncated;
-    api_open(out, NULL, '{');
-    api_text(out, "from", d->from);
-    api_bool(out, "from_named", d->named);
-    api_bool(out, "from_prerelease", d->prerelease);
-    api_text(out, "to", d->to);
-    for (int list = 0; list < DIFFS; list++) {
-        counts[list] = write_list(out, d, keys[list], list);
-        truncated |= counts[list] > CALLS_ROWS;
-    }
-    api_open(out, "totals", '{');
-    for (int list = 0; list < DIFFS; list++)
-        api_int(out, keys[list], (int64_t)counts[list]);
-    api_shut(out, '}');
-    calls_groups_write(out, &d->groups, d->table);
-    api_bool(out, "truncated", truncated);
-    api_shut(out, '}');
-}
-
-static void get_diff(struct http_request *r)
-{
-    struct api_view v;
-    struct calls_table t;
-    if (!api_begin(&v, r, 0, "from", "to", NULL))
-        return;
-    const char *to = http_query(r, "to"), *from = http_query(r, "from");
-    if (!to || !*to) {
-        api_refuse(&v, 400,
-                   "\"to\" names the version that is looked at; \"from\" the one it is "
-                   "compared with, the version before when it is not there");
-        return;
-    }
-    if (!api_version_known(&v, to) || (from && *from && !api_version_known(&v, from)))
-        return;
-    struct version_before before = {.label = ""};
-    bool named = from && *from;
-    if (!named && !v.error)
-        v.error = version_store_before(v.conn, v.project, to, &before, &v.why);
-    if (!named && !*before.label && !v.error) {
-        api_refuse(&v, 400, "no version came before \"%.64s\"; \"from\" names one", to);
-        return;
-    }
-    calls_table_read_two(&v, named ? from : before.label, to, &t);
-    struct calls_groups groups;
-    if (!calls_groups_begin(&v, &groups)) {
-        calls_table_free(&t);
-        return;
-    }
-    const struct diff diff = {.table = &t,
-                              .groups = groups,
-                              .from = named ? from : before.label,
-                              .to = to,
-                              .named = named,
-                              .prerelease = before.prerelease};
-    if (!v.error)
-        write_diff(&v.out, &diff);
     calls_table_free(&t);
     api_end(&v);
 }
@@ -592,10 +488,6 @@ static const struct http_route routes[] = {
      .pattern = "/api/v1/projects/{project}/calls",
      .needs = ACCESS_READ,
      .handle = get_calls},
-    {.method = "GET",
-     .pattern = "/api/v1/projects/{project}/calls/diff",
-     .needs = ACCESS_READ,
-     .handle = get_diff},
     {.method = "GET",
      .pattern = "/api/v1/projects/{project}/calls/versions",
      .needs = ACCESS_READ,

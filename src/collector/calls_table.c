@@ -46,6 +46,7 @@ struct reading {
     struct calls_table *t;
     enum part part;
     const char *version; /* "": all */
+    const char *base;    /* PART_AFTER: the version that it is compared with; else "" */
     int64_t first_day;
     struct pending *pending;
     size_t pending_count, pending_capacity;
@@ -72,6 +73,13 @@ static void put(struct reading *r, struct calls_row row)
     t->rows[t->count++] = row;
 }
 
+/* Whether no build of the version `base`, a parameter, has calls of the place `s`. Places of an
+ * image without a build id may be others in each build. $1 project. */
+#define PLACE_IS_NEW(base)                                                                         \
+    "CASE WHEN EXISTS (SELECT 1 FROM project_image i WHERE i.image = s.image AND i.project = $1"   \
+    " AND LENGTH(i.debug_id) > 0) AND EXISTS (SELECT 1 FROM call_day b JOIN version w"             \
+    " ON w.id = b.version WHERE b.site = s.id AND w.project = $1 AND (w.version = " base           \
+    " OR w.version || ' (' || w.build || ')' = " base ")) THEN 0 ELSE 1 END"
 /* $1 project, $2 first day, $3 version. */
 /* clang-format off */
 #define CALLER_ROWS(sums)                                                                          \
@@ -88,11 +96,12 @@ static void put(struct reading *r, struct calls_row row)
     " MAX(d.day) AS last_day FROM call_day d CROSS JOIN call_site s WHERE d.project = $1"          \
     " AND d.version IN " API_VERSIONS_NAMED " AND d.day >= $2 AND s.id = d.site"                   \
     " AND s.caller IS NOT NULL AND (s.todo & 1) = 0 GROUP BY s.caller"
-/* Places without a name, or whose name may be another by now; $4 so many. */
+/* Places without a name, or whose name may be another by now; $4 so many; $5 base. */
 static const char pending_sql[] =
     "SELECT t.text, s.image, s.site_offset, s.kind, c.image, c.function, p.calls, p.first_day,"    \
     " p.last_day, " VERSION_LABEL("v") ", (SELECT " VERSION_LABEL("f") " FROM call_day d"              
-    " JOIN version f ON f.id = d.version WHERE d.site = p.site ORDER BY f.sort_key, f.id LIMIT 1)"
+    " JOIN version f ON f.id = d.version WHERE d.site = p.site ORDER BY f.sort_key, f.id LIMIT 1),"
+    " " PLACE_IS_NEW("$5")
     " FROM (SELECT d.site AS site, " API_SUM("d.count") " AS calls,"                    \
     " MIN(d.day) AS first_day, MAX(d.day) AS last_day FROM (SELECT s.id FROM call_site s"          \
     " WHERE s.todo <> 0 AND (s.todo & 1) = 1 AND s.project = $1 ORDER BY s.id LIMIT $4) w"         \
@@ -129,9 +138,10 @@ struct pending { /* a place to be named; it may count for a caller already */
 static void read_pending(struct reading *r)
 {
     struct api_view *v = r->v;
-    struct db_rows *rows = api_query(v, pending_sql,
-                                     DB_VALUES(db_int(v->project), db_int(r->first_day),
-                                               db_text(r->version), db_int(CALLS_PENDING + 1)));
+    struct db_rows *rows =
+        api_query(v, pending_sql,
+                  DB_VALUES(db_int(v->project), db_int(r->first_day), db_text(r->version),
+                            db_int(CALLS_PENDING + 1), db_text(r->base)));
     while (api_next(v, rows)) {
         if (!array_room(&r->pending, &r->pending_capacity, r->pending_count, sizeof *r->pending)) {
             api_no_memory(v);
@@ -146,6 +156,7 @@ static void read_pending(struct reading *r)
                                   stack_frame_of(db_get_int(rows, 1), (uint64_t)db_get_int(rows, 2),
                                                  (uint64_t)db_get_int(rows, 3))};
         p->counted = p->row;
+        p->row.new_place = db_get_int(rows, 11) != 0;
         p->counted.image = keep(r, db_get_text(rows, 4));
         p->counted.function = keep(r, db_get_text(rows, 5));
         p->counted.first_version = keep(r, db_get_text(rows, 9));
@@ -194,6 +205,7 @@ static void name_pending(struct reading *r)
         struct pending *p = &r->pending[i];
         const struct report_name *name = name_of(api_frames_place(r->t->frames, &p->frame));
         calls_caller(r->t->frames, &p->frame, &p->row.image, &p->row.function);
+        p->row.new_place &= r->part == PART_AFTER && !p->row.function;
         p->row.file = name ? name->file : NULL;
         p->row.line = name ? name->line : 0;
         if (by_caller(&p->row, &p->counted) == 0 && p->counted.first_version)
@@ -204,11 +216,33 @@ static void name_pending(struct reading *r)
     }
 }
 
-static void read_part(struct api_view *v, struct calls_table *t, enum part part,
-                      const char *version, int64_t first_day)
+/* Adds no calls: rows that tell which callers without a name call from places that are new. */
+static void read_new_places(struct reading *r)
 {
-    struct reading r = {.v = v, .t = t, .part = part, .version = version, .first_day = first_day};
+    static const char sql[] =
+        "SELECT DISTINCT t.text, c.image FROM call_day d CROSS JOIN call_site s"
+        " JOIN call_caller c ON c.id = s.caller JOIN term t ON t.id = c.api"
+        " WHERE d.project = $1 AND d.version IN " API_VERSIONS_NAMED " AND s.id = d.site"
+        " AND (s.todo & 1) = 0 AND c.function = '' AND 1 = " PLACE_IS_NEW("$2");
+    struct api_view *v = r->v;
+    struct db_rows *rows =
+        api_query(v, sql, DB_VALUES(db_int(v->project), db_text(r->base), db_text(r->version)));
+    while (api_next(v, rows))
+        put(r, (struct calls_row){.api = keep(r, db_get_text(rows, 0)),
+                                  .image = keep(r, db_get_text(rows, 1)),
+                                  .first_day = INT64_MAX,
+                                  .new_place = true});
+    api_done(v, rows);
+}
+
+static void read_part(struct api_view *v, struct calls_table *t, enum part part,
+                      const char *version, const char *base, int64_t first_day)
+{
+    struct reading r = {
+        .v = v, .t = t, .part = part, .version = version, .base = base, .first_day = first_day};
     read_callers(&r);
+    if (part == PART_AFTER)
+        read_new_places(&r);
     read_pending(&r);
     name_pending(&r);
     free(r.pending);
@@ -221,6 +255,7 @@ static void merge_into(struct calls_row *to, const struct calls_row *from)
     to->count += from->count;
     to->before += from->before;
     to->after += from->after;
+    to->new_place |= from->new_place;
     to->first_day = from->first_day < to->first_day ? from->first_day : to->first_day;
     to->last_day = from->last_day > to->last_day ? from->last_day : to->last_day;
     to->first_version = to->first_version ? to->first_version : from->first_version;
@@ -310,7 +345,7 @@ void calls_table_read(struct api_view *v, struct calls_table *t)
 {
     if (!begin(v, t))
         return;
-    read_part(v, t, PART_ALL, v->filter.version, v->filter.first_day);
+    read_part(v, t, PART_ALL, v->filter.version, "", v->filter.first_day);
     finish(v, t);
 }
 
@@ -319,8 +354,9 @@ void calls_table_read_two(struct api_view *v, const char *from, const char *to,
 {
     if (!begin(v, t))
         return;
-    read_part(v, t, PART_BEFORE, from, 0);
-    read_part(v, t, PART_AFTER, to, 0);
+    if (from)
+        read_part(v, t, PART_BEFORE, from, "", 0);
+    read_part(v, t, PART_AFTER, to, from ? from : "", 0);
     finish(v, t);
 }
 

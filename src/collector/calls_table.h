@@ -4,7 +4,9 @@
  * builds or reports.
  *
  * A caller is the function in which the call stands (an inlined one too), or the image alone where
- * no name is known; so it is the same one in all builds. A table belongs to the thread of its
+ * no name is known; so it is the same one in all builds. In a difference, calls without a name also
+ * tell whether they came from new places: places of one build are the same, of another they are
+ * not. A table belongs to the thread of its
  * request.
  */
 #ifndef COLLECTOR_CALLS_TABLE_H
@@ -24,7 +26,8 @@ struct calls_row {
     int64_t before, after;       /* of a difference */
     int64_t first_day, last_day; /* of these calls */
     const char *first_version;   /* by the order of versions, of all; NULL: not known */
-    int64_t rule;                /* of the allow list; 0: none allows it */
+    bool new_place; /* of a difference: without a name, and from a place that the first has not */
+    int64_t rule;   /* of the allow list; 0: none allows it */
 };
 
 struct calls_table {
@@ -37,7 +40,8 @@ struct calls_table {
 
 /* Of the calls that v's filter lets through; v->error says what failed. */
 void calls_table_read(struct api_view *v, struct calls_table *table);
-/* Of two versions ("2.1": all its builds; "2.1 (7)"), whatever the filter. */
+/* Of two versions ("2.1": all its builds; "2.1 (7)"), whatever the filter. from NULL: of `to`
+ * alone. */
 void calls_table_read_two(struct api_view *v, const char *from, const char *to,
                           struct calls_table *table);
 void calls_table_free(struct calls_table *table);

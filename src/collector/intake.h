@@ -44,6 +44,10 @@ void intake_stop(struct intake *intake);
  * verdict. False: the queue is full (503), nothing was taken. */
 bool intake_add(struct intake *intake, struct intake_item *items, size_t count,
                 void (*told)(void *context), void *context);
+/* How many reports of the project that were acknowledged before this call are not processed yet,
+ * after up to wait_ms for them; without waiting when others wait already. Hold no connection. */
+fw_error intake_await(struct intake *intake, int64_t project, unsigned wait_ms, int64_t *waiting,
+                      struct fw_failure *why);
 /* What hashes of installations and devices are made with (install.h). */
 const char *intake_salt(const struct intake *intake);
 

@@ -43,6 +43,7 @@ struct intake {
     uint64_t bytes; /* of the queue */
     size_t items;
     uint64_t committed; /* counts up: there is something in the inbox */
+    unsigned askers;    /* who wait for what is in the inbox (intake_await) */
     bool stopping;      /* nothing more comes in, nothing more is processed */
     pthread_t committer, packer, workers[INTAKE_WORKERS];
     unsigned worker_count;

@@ -5,6 +5,7 @@
 extern const struct http_routes routes_access; /* api_access.c */
 extern const struct http_routes routes_calls;
 extern const struct http_routes routes_calls_allow;
+extern const struct http_routes routes_calls_diff;
 extern const struct http_routes routes_damaged;
 extern const struct http_routes routes_download;
 extern const struct http_routes routes_failed; /* api_failed.c */
@@ -34,6 +35,7 @@ static const struct http_routes *const tables[] = {
     &routes_access,
     &routes_calls,
     &routes_calls_allow,
+    &routes_calls_diff,
     &routes_damaged,
     &routes_download,
     &routes_failed,

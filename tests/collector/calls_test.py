@@ -2,9 +2,12 @@
 """Calls at scale: answers are made of sums, and these are what the calls add up to, whatever happens to names; where
 something is not known, every output says so and the gate fails."""
 import csv
+import http.server
 import io
+import json
 import sqlite3
 import subprocess
+import threading
 import time
 
 import api_support
@@ -48,6 +51,28 @@ def named(server):
             return
         time.sleep(0.05)
     raise AssertionError("places wait for their names")
+
+
+def gate(server, versions, answer):
+    """What the command says of an answer that a collector gave."""
+    class Canned(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Canned) as canned:
+        threading.Thread(target=canned.handle_request, daemon=True).start()
+        return subprocess.run([api_support.tool("framewalk"), "push", "--check-calls", versions, "--to",
+                               "http://127.0.0.1:%d" % canned.server_port, "--key-file",
+                               key_file(server.folder, "canned.key", server.token)],
+                              capture_output=True, text=True, timeout=60)
 
 
 def key_of(row):
@@ -123,6 +148,8 @@ def check_truncated(server):
 
     must(201, server.json("POST", P + "calls/allow", {"api": "*", "caller": "*"}))
     assert run("push", "--check-calls", "2.8..2.10").returncode == 0
+    check_waiting(server)
+    check_unnamed(server)
     change(server, "UPDATE call_caller SET image = '(other)', function = '(other)' WHERE id = (SELECT s.caller FROM"
                    " call_site s JOIN call_day d ON d.site = s.id JOIN version v ON v.id = d.version"
                    " WHERE v.version = '2.10' LIMIT 1)")
@@ -133,6 +160,56 @@ def check_truncated(server):
     assert "Not all callers are known" in done.stdout, done
     reply = server.get(P + "calls.csv")
     assert reply.headers["X-Truncated"] == "yes" and "(truncated" in reply.text().splitlines()[-1]
+
+
+def check_waiting(server):
+    """A report that nobody has processed yet may be of the version that is asked about."""
+    path = P + "calls/diff?to=2.10&from=2.8&wait="
+    assert must(200, server.json("GET", path + "0"))["waiting_reports"] == 0
+    change(server, "INSERT INTO inbox (project, report_id, received_ms, size, packed, lease_ms) SELECT id, x'%s', 1, 1, 1,"
+                   " %d FROM project WHERE slug = 'default'" % ("ab" * 16, time.time() * 1000 + 1800000)) # as if leased
+    diff = must(200, server.json("GET", path + "0"))
+    assert diff["waiting_reports"] == 1 and not diff["passes"]
+    assert must(200, server.json("GET", path + "1"))["waiting_reports"] == 1
+    done = gate(server, "2.8..2.10", answer=diff)
+    assert done.returncode == 8 and "1 report still waits to be processed" in done.stderr and \
+        "calls nothing new" not in done.stdout, done
+    assert server.json("GET", path + "31")[0] == 400
+    change(server, "DELETE FROM inbox WHERE received_ms = 1")
+    assert must(200, server.json("GET", path + "0"))["passes"]
+
+
+def check_unnamed(server):
+    """New callers in an image without names: the same build has the same places, another one has not."""
+    token = key_file(server.folder, "unnamed.key", server.token)
+    run = lambda: subprocess.run([api_support.tool("framewalk"), "push", "--check-calls", "2.8..2.10", "--to", server.url(),
+                                  "--key-file", token], capture_output=True, text=True, timeout=60)
+    rule = must(200, server.json("GET", P + "calls/allow"))["items"][0]["id"]
+    before = must(200, server.json("GET", P + "calls/diff?to=2.10&from=2.8"))
+    assert before["passes"] and not before["unnamed"]
+    must(200, server.json("DELETE", P + "calls/allow/%d" % rule))
+    assert must(200, server.json("GET", P + "calls/diff?to=2.10&from=2.8"))["unnamed"], "other places"
+    change(server, "INSERT OR IGNORE INTO call_day (project, version, site, day, count) SELECT d.project, (SELECT MIN(id)"
+                   " FROM version WHERE version = '2.8'), d.site, d.day, 1 FROM call_day d JOIN version v"
+                   " ON v.id = d.version WHERE v.version = '2.10'")
+    both = "SELECT {0} FROM call_site s JOIN call_caller c ON c.id = s.caller WHERE c.function = '' AND EXISTS (SELECT 1" \
+           " FROM call_day d JOIN version v ON v.id = d.version WHERE d.site = s.id AND v.version = '2.10') AND EXISTS" \
+           " (SELECT 1 FROM call_day d JOIN version v ON v.id = d.version WHERE d.site = s.id AND v.version = '2.8')"
+    caller = ask(server, both.format("s.caller") + " GROUP BY s.caller HAVING COUNT(*) > 1 LIMIT 1")
+    image = ask(server, "SELECT image FROM call_caller WHERE id = %d" % caller)
+    same = must(200, server.json("GET", P + "calls/diff?to=2.10&from=2.8"))
+    assert not same["unnamed"], "the same places"
+    # One of them is new.
+    site = ask(server, both.format("MIN(s.id)") + " AND s.caller = %d" % caller)
+    change(server, "DELETE FROM call_day WHERE site = %d AND version IN (SELECT id FROM version WHERE version = '2.8')" % site)
+    diff = must(200, server.json("GET", P + "calls/diff?to=2.10&from=2.8"))
+    assert [r["caller"]["image"] for r in diff["unnamed"]] == [image] and not diff["passes"], diff["unnamed"]
+    done = run()
+    assert "the image %s has no names: new callers in it cannot be told apart" % image in done.stderr and \
+        done.returncode in (8, 9), done
+    must(201, server.json("POST", P + "calls/allow", {"api": "*", "caller": "*"}))
+    assert must(200, server.json("GET", P + "calls/diff?to=2.10&from=2.8"))["passes"], "all that it calls is allowed"
+    assert run().returncode == 0
 
 
 def check_retention(server):

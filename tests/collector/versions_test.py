@@ -87,14 +87,47 @@ def check_gate(server, key):
                                    ("3.1.0", "3.0.1", False), ("3.0.1", "3.0.0", False), ("2.10", "2.9.0.4", False)):
         diff = must(200, server.json("GET", P + "calls/diff", query={"to": to}))
         assert (diff["from"], diff["from_named"], diff["from_prerelease"]) == (before, False, prerelease), diff["from"]
+    # The callers have no names, and each build other places: what they call is allowed, or a gate fails.
+    everything = {"api": "*", "caller": "*"}
+    code, out, err = gate("--check-calls", "3.2.0")
+    assert code == 8 and "has no names: new callers in it cannot be told apart" in err, (code, out, err)
+    rule = must(201, server.json("POST", P + "calls/allow", everything))["id"]
     code, out, err = gate("--check-calls", "3.2.0")
     assert code == 0 and "3.2.0 calls nothing new (compared with 3.1.0, the last release before it)" in out, (out, err)
-    assert server.json("GET", P + "calls/diff?to=2.9.0.4")[0] == 400, "nothing came before it"
-    assert server.json("GET", P + "calls/diff?to=helper-7.0")[0] == 400, "another product's versions are not before it"
+    diff = must(200, server.json("GET", P + "calls/diff?to=2.9.0.4"))
+    assert diff["from"] is None and diff["passes"] and not diff["new"] and diff["to_calls"], "nothing came before it"
+    diff = must(200, server.json("GET", P + "calls/diff?to=helper-7.0"))
+    assert diff["from"] is None and not diff["passes"], "another product's versions are not before it; it has no calls"
+    code, out, err = gate("--check-calls", "2.9.0.4")
+    must(200, server.json("DELETE", P + "calls/allow/%d" % rule))
+    assert code == 0 and "no version came before 2.9.0.4" in out and "--compare-with VERSION" in out, (code, out, err)
+    code, out, err = gate("--check-calls", "helper-7.0")
+    assert code == 8 and "no watched calls were recorded in helper-7.0: run it with --calls" in err, (code, out, err)
     code, out, err = gate("--check-calls", "3.2.0", "--compare-with", "3.0.0")
     assert code == 9 and "compared with 3.0.0, as named" in out, (code, out, err)
     assert gate("--check-calls", "1..2", "--compare-with", "3")[0] == 2
     assert gate("--compare-with", "3")[0] == 2
+    for words in (("3.2.0..3.2.0",), ("..3.2.0",), ("3.2.0..",), ("",), ("3.2.0", "--compare-with", "3.2.0"),
+                  ("3.2.0", "--compare-with", "")):
+        code, out, err = gate("--check-calls", *words)
+        assert code == 2 and not out and err, (words, code, out, err)
+    # All builds of a version are compared with themselves as well when one of them is named.
+    send(server, key, "3.3.0", build="7", calls=1000, count=40)
+    for query in ({"to": "3.3.0 (7)", "from": "3.3.0"}, {"to": "3.3.0", "from": "3.3.0 (7)"}, {"to": "3.2.0", "from": "3.2.0"}):
+        assert "same version" in server.json("GET", P + "calls/diff", query=query)[1]["error"], query
+    # Asked right after they were sent: not before they are processed.
+    rule = must(201, server.json("POST", P + "calls/allow", everything))["id"]
+    api_support.send(server, key, made("3.4.0", calls=1000, count=40))
+    code, out, err = gate("--check-calls", "3.4.0")
+    must(200, server.json("DELETE", P + "calls/allow/%d" % rule))
+    assert code == 0 and "3.4.0 calls nothing new (compared with 3.3.0" in out, (code, out, err)
+    # Of a version that is watched no more, and the one after it.
+    send(server, key, "3.5.0")
+    code, out, err = gate("--check-calls", "3.5.0")
+    assert code == 8 and "nothing new" not in out and "no watched calls were recorded in 3.5.0" in err, (code, out, err)
+    send(server, key, "3.6.0", calls=1000, count=40)
+    code, out, err = gate("--check-calls", "3.6.0")
+    assert code == 9 and "; no watched calls were recorded in that one" in out, (code, out, err)
     # TestFlight builds have a release's version: somebody says that this one was none.
     must(200, server.json("POST", P + "versions", {"version": "3.1.0", "prerelease": True}))
     assert must(200, server.json("GET", P + "calls/diff?to=3.2.0"))["from"] == "3.0.1"

@@ -89,8 +89,10 @@ export interface Privacy { version: number; date: string; groups: PrivacyGroup[]
 export interface PrivacyGroup { name: string; title: string; category: string | null; reasons: string[]; permissions: string[]; apis: { api: string; by_key: boolean }[] }
 export interface Calls { apis: string[]; cells: CallCell[]; privacy: Privacy; callers: number; not_allowed: number; rows: CallRow[]; total: number; truncated: boolean }
 export interface CallsDiff {
-    from: string; from_named: boolean; from_prerelease: boolean; to: string; new: CallRow[]; gone: CallRow[]; changed: CallRow[]; not_allowed: CallRow[];
-    totals: { new: number; gone: number; changed: number; not_allowed: number }; privacy: Privacy; truncated: boolean;
+    from: string | null; from_named: boolean; from_prerelease: boolean; from_calls: number; to: string; to_calls: number;
+    new: CallRow[]; gone: CallRow[]; changed: CallRow[]; not_allowed: CallRow[]; unnamed: CallRow[];
+    totals: { new: number; gone: number; changed: number; not_allowed: number; unnamed: number }; privacy: Privacy; truncated: boolean;
+    waiting_reports: number; passes: boolean;
 }
 export interface CallVersions { items: { version: string; count: number }[]; total: number; truncated: boolean }
 export interface CallStack { count: number; version: string; frames: Frame[] }

@@ -129,16 +129,20 @@ function Diff({ rows, judge }: { rows: VersionRow[]; judge?: Judge }) {
     const versions = rows.map((v) => v.label).filter(Boolean);
     const to = q.to_version ?? versions[0] ?? "";
     const alone = !q.from_version && !hasBefore(rows, to);
-    const diff = useLoad<CallsDiff>(to && !alone ? `${api}/calls/diff${query({ from: q.from_version, to })}` : null);
+    const diff = useLoad<CallsDiff>(to && !alone ? `${api}/calls/diff${query({ from: q.from_version, to, wait: 0 })}` : null);
     const from = q.from_version ?? diff.data?.from ?? "";
     if (versions.length < 2) return <Empty title="There is one version only"><p>When a second one has sent calls, what is new in it is shown here.</p></Empty>;
     const options = versions.map((v): [string, string] => [v, v]);
     return <>
         <div class="tools"><Select label="From" value={q.from_version ?? ""} options={[["", "the last release before"], ...options]} onValue={(v) => set({ from_version: v || null })} /><Select label="to" value={to} options={options} onValue={(v) => set({ to_version: v })} /></div>
         {alone ? <Empty title={`No version came before ${shortened(to, 40)}`}><p>Choose one to compare it with.</p></Empty> : <Shown of={diff} lines={8}>{(d) => <>
-            <p class="muted">{d.to} compared with <b><Cut s={d.from} /></b>{d.from_named ? "" : d.from_prerelease ? ", a pre-release: no release came before it" : ", the last release before it"}.</p>
+            <p class="muted">{d.to} compared with <b><Cut s={d.from ?? ""} /></b>{d.from_named ? "" : d.from_prerelease ? ", a pre-release: no release came before it" : ", the last release before it"}.</p>
             {d.truncated && <Truncated><b>Not all callers are known or listed</b>: a build that checks fails.</Truncated>}
-            {!(d.truncated && !d.not_allowed.length) && <p class={d.not_allowed.length ? "notice bad" : "notice good"} role="status"><Icon name={d.not_allowed.length ? "warn" : "calls"} /><span>{d.not_allowed.length ? <><b>{many(d.totals.not_allowed, "new caller")} not allowed</b>: a build that checks (below) fails.</> : <><b>Nothing new that is not allowed.</b> A build that checks passes.</>}</span></p>}
+            {d.waiting_reports > 0 && <Truncated><b>{many(d.waiting_reports, "report")} not processed yet</b>: a build that checks waits for them.</Truncated>}
+            {!d.to_calls && <Truncated><b>No watched calls of {shortened(d.to, 40)} were recorded</b>: a build that checks fails. Run it with --calls.</Truncated>}
+            {!d.from_calls && <Truncated>No watched calls of {shortened(d.from ?? "", 40)} were recorded: all callers are new.</Truncated>}
+            {d.unnamed.length > 0 && <Truncated><b>New callers cannot be told apart in images without names</b> ({[...new Set(d.unnamed.map((r) => imageName(r.caller.image ?? "")))].slice(0, 5).map((s) => shortened(s, 40)).join(", ")}): a build that checks fails.</Truncated>}
+            {(d.passes || d.not_allowed.length > 0) && <p class={d.not_allowed.length ? "notice bad" : "notice good"} role="status"><Icon name={d.not_allowed.length ? "warn" : "calls"} /><span>{d.not_allowed.length ? <><b>{many(d.totals.not_allowed, "new caller")} not allowed</b>: a build that checks (below) fails.</> : <><b>Nothing new that is not allowed.</b> A build that checks passes.</>}</span></p>}
             {([["new", "New", d.new], ["gone", "Gone", d.gone], ["changed", "More or fewer calls", d.changed]] as ["new" | "gone" | "changed", string, CallRow[]][]).map(([id, name, rows]) => <Panel key={id} title={`${name} (${d.totals[id]})`}>
                 {rows.length ? <Rows rows={rows} privacy={d.privacy} judge={judge} change={id === "changed"} label={name} /> : <p class="muted pad">None.</p>}</Panel>)}
             <Panel title="In CI"><p class="pad small">Exits with 9 when a version has new callers that are not allowed:</p><Command text={checkCalls(from, to)} /></Panel>
