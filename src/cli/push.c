@@ -35,6 +35,8 @@ struct push {
     struct push_import import;
     struct push_debug debug;
     uint64_t sent, duplicates, refused, left, done;
+    uint64_t removed;    /* from folders: the collector has them, or will never take them */
+    bool emptied;        /* a folder of reports that was sent from has none */
     bool failed;         /* a request came to nothing: further paths are not tried */
     enum cli_exit worst; /* of what has no part in the sums: paths that cannot be opened */
 };
@@ -167,6 +169,9 @@ static void handle_folder(struct push *p, const char *path)
     if (!p->command->dry_run && !p->command->keep) {
         fw_error error = upload_pass_now(&p->job, path, &outcome, &why);
         take_outcome(p, &outcome);
+        uint64_t judged = outcome.sent + outcome.duplicates + outcome.refused;
+        p->removed += judged - outcome.unremoved;
+        p->emptied |= !error && !judged && !outcome.left && !outcome.failures;
         if (error)
             complain(p, error, &why);
         return;
@@ -265,7 +270,10 @@ static void handle_path(struct push *p, const char *path)
         if (is_ours(path)) {
             add_file(p, path, &about);
         } else if (!push_find_file(&p->debug.found, path) && !push_import_take(&p->import, path)) {
-            cli_error("%s: neither a report nor a debug file", path);
+            cli_error(p->debug.found.core
+                          ? "%s: a core file has no debug information; push the program it is of"
+                          : "%s: neither a report nor a debug file",
+                      path);
             note(p, CLI_FORMAT);
         }
     } else {
@@ -292,12 +300,20 @@ static void summary(const struct push *p)
     }
     uint64_t there = p->sent + p->duplicates;
     printf("%" PRIu64 " report%s sent", there, plural(there));
+    if (p->removed == there && there && !p->refused)
+        printf(" and removed");
     if (p->duplicates)
         printf(" (%" PRIu64 " known already)", p->duplicates);
     if (p->refused)
         printf(", %" PRIu64 " refused", p->refused);
     if (p->left)
         printf(", %" PRIu64 " left", p->left);
+    if (p->removed && (p->removed != there || p->refused))
+        printf(", %" PRIu64 " of them removed", p->removed);
+    if (p->removed)
+        printf("; --keep leaves them");
+    if (!there && p->emptied)
+        printf(": there are none in the folder; what is sent is removed, unless --keep is given");
     putchar('\n');
 }
 

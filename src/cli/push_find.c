@@ -59,8 +59,10 @@ static bool take_slice(void *context, struct object *object, const struct fw_fai
     struct look *l = context;
     struct debug_slice slice;
     (void)why;
-    if (!object || debug_file_look(object, &slice, NULL) != FW_OK)
+    if (!object || debug_file_look(object, &slice, NULL) != FW_OK) {
+        l->found->core |= object && object_type(object) == OBJECT_CORE;
         return true;
+    }
     l->linked = true;
     if (!array_room(&l->file->slices, &l->capacity, l->file->slice_count, sizeof slice)) {
         l->found->no_memory = true;
@@ -138,7 +140,7 @@ static bool look_at(struct push_found *found, const char *path, bool named)
     if (file.path && !file.whole)
         look_inside(&l, fd, form);
     close(fd);
-    if (!l.linked && !named) { /* object files, cores, what is damaged */
+    if (!l.linked && (!named || found->core)) { /* object files, cores, what is damaged */
         free(file.path);
         return false;
     }
@@ -154,6 +156,7 @@ static bool look_at(struct push_found *found, const char *path, bool named)
 
 bool push_find_file(struct push_found *found, const char *path)
 {
+    found->core = false;
     return look_at(found, path, true);
 }
 

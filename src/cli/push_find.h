@@ -48,6 +48,7 @@ struct push_found {
     size_t entries, unreadable, bitcode_maps;
     bool cut; /* the search ended before the folders did */
     bool no_memory;
+    bool core; /* the file that was named last is a core file */
 };
 
 /* A file that is named: false when it is nothing of the kind (a report, perhaps). */

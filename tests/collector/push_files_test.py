@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -340,6 +341,13 @@ class Push(unittest.TestCase):
         with open(path, "wb") as out:
             out.write(b"\x7fELF" + b"\x02\x01\x01" + b"\xff" * 5000)
         self.assertIn("1 without build id", self.push(path))
+        core = os.path.join(self.folder, "core")
+        ident = b"\x7fELF\x02\x01\x01" + bytes(9)
+        load = struct.pack("<IIQQQQQQ", 1, 5, 120, 0x1000, 0, 8, 8, 8)
+        with open(core, "wb") as out:
+            out.write(ident + struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0) + load + bytes(8))
+        self.assertIn("core: a core file has no debug information; push the program it is of",
+                      self.push(core, status=5))
         packed = os.path.join(self.folder, "useless.zip")
         with zipfile.ZipFile(packed, "w") as out:
             out.writestr("readme", "hello")

@@ -620,13 +620,19 @@ class UploadTest(unittest.TestCase):
         os.rename(files[0], os.path.join(elsewhere, "mine.fwr"))
         out = self.push(self.folder, os.path.join(elsewhere, "mine.fwr"), files[1], "--verbose")
         self.assertEqual((out.returncode, out.stderr), (0, ""))
-        self.assertIn("5 reports sent", out.stdout)
+        self.assertIn("\n5 reports sent, 3 of them removed; --keep leaves them\n", out.stdout)
         self.assertEqual(len(self.server.reports), 5)
         self.assertEqual(len(os.listdir(elsewhere)), 2)  # files stay
         self.assertEqual(self.left(), set())  # folders are emptied
         self.assertIn(ids[0], out.stdout)
         out = self.push(files[1])
         self.assertEqual((out.returncode, out.stdout), (0, "1 report sent (1 known already)\n"))
+        out = self.push(self.folder)
+        self.assertEqual(out.returncode, 0)
+        self.assertEqual(out.stdout, "0 reports sent: there are none in the folder; what is sent is removed, unless "
+                                     "--keep is given\n")
+        self.make(2)
+        self.assertEqual(self.push(self.folder).stdout, "2 reports sent and removed; --keep leaves them\n")
 
     def test_push_keep_and_dry_run(self):
         ids = self.make(2)
@@ -634,7 +640,8 @@ class UploadTest(unittest.TestCase):
         self.assertEqual(out.returncode, 0)
         self.assertIn("2 reports would be sent", out.stdout)
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(i + ".fwr" for i in ids))
-        self.assertEqual(self.push(self.folder, "--keep").returncode, 0)
+        out = self.push(self.folder, "--keep")
+        self.assertEqual((out.returncode, out.stdout), (0, "2 reports sent\n"))
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(i + ".fwr" for i in ids))
         self.assertEqual(len(self.server.reports), 2)
 
