@@ -336,9 +336,10 @@ static void get_tokens(struct http_request *r)
                    token_json);
 }
 
-/* FW_ERR_NOT_FOUND: no such project. */
-static fw_error project_of(struct db_conn *conn, const char *slug, int64_t *project,
-                           struct fw_failure *why)
+/* FW_ERR_NOT_FOUND: no such project; for who is limited to one, FW_OK, and 0 is another than his.
+ */
+static fw_error project_of(struct http_request *r, struct db_conn *conn, const char *slug,
+                           int64_t *project, struct fw_failure *why)
 {
     struct db_rows *rows = NULL;
     fw_error error = db_query(conn, &rows, why, "SELECT id FROM project WHERE slug = $1",
@@ -347,7 +348,7 @@ static fw_error project_of(struct db_conn *conn, const char *slug, int64_t *proj
         return error;
     *project = db_next(rows) ? db_get_int(rows, 0) : 0;
     error = db_end(rows, why);
-    if (!error && !*project) {
+    if (!error && !*project && !r->access.project) {
         snprintf(why->message, sizeof why->message, "there is no project %.60s", slug);
         why->code = error = FW_ERR_NOT_FOUND;
     }
@@ -362,7 +363,7 @@ static void make_token(struct http_request *r, struct access_new *what, const ch
     int64_t id = 0;
     if (!begin(r, &conn))
         return;
-    fw_error error = slug ? project_of(conn, slug, &what->project, &why) : FW_OK;
+    fw_error error = slug ? project_of(r, conn, slug, &what->project, &why) : FW_OK;
     if (!error && r->access.project && what->project != r->access.project) {
         db_give(r->collector->db, conn);
         http_reply_error(r, 403, "this token is limited to one project, and gives none for others");

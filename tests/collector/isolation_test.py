@@ -259,9 +259,13 @@ class Isolation(unittest.TestCase):
         numbers = {t["label"]: t["id"] for t in
                    self.s.json("GET", "/api/v1/tokens?limit=500")[1]["items"]}
         if method == "POST":
-            for project in "alice", None:
-                self.refused(403, method, pattern, {"kind": "token", "label": "x",
-                                                    "scopes": ["read"], "project": project})
+            for kind in "token", "key":
+                of_alice, of_nobody = (self.request(method, pattern, {
+                    "kind": kind, "label": "x", "scopes": ["read"], "project": p}) for p in ("alice", "nobody"))
+                self.assertEqual((of_alice.status, of_alice.body), (of_nobody.status, of_nobody.body))
+                self.assertEqual(of_alice.status, 403)
+            self.refused(403, method, pattern, {"kind": "token", "label": "x", "scopes": ["read"],
+                                                "project": None})
         elif method == "DELETE":
             self.as_if_absent(method, pattern.replace("{id}", "%s"),
                               numbers["alices-build-machine"], 99999999)
