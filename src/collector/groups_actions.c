@@ -83,6 +83,9 @@ static fw_error read_fix(struct db_conn *conn, int64_t project, int64_t group,
     *fixed = (struct group_fixed){.after = fix->after || !fix->version};
     if (!fix->version)
         return newest_version(conn, project, group, fixed->version, why);
+    for (const char *at = fix->version; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            return failure_say(why, FW_ERR_ARGUMENT, 0, "a version is a text on one line");
     if (!version_split(fix->version, fixed->version, fixed->build))
         return failure_say(why, FW_ERR_ARGUMENT, 0,
                            "a version is a text of 1 to 255 bytes, or that and \" (BUILD)\"");

@@ -149,6 +149,10 @@ def check_fixed(server, key):
         g = must(200, server.json("GET", path))
         return g["status"], g["reopened"], g["resolved_version"], g["history"]
 
+    for text in ("4.2\n", "\x1b[2J4.2", "4.2\t", "4.2\x7f", "4.2 (7\n)"):
+        for word in ("version", "after"):
+            status, value = server.json("POST", path, {"action": "resolve", word: text})
+            assert status == 400 and "one line" in value["error"], (text, status, value)
     must(200, server.json("POST", path, {"action": "resolve", "version": "4.2.0"}))
     for version in ("4.1", "4.2.0-rc.1", "helper-9.0", "4.0"):
         assert of(version)[:2] == ("resolved", False), version
