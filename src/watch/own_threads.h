@@ -7,9 +7,10 @@
  *
  *  - glibc is told not to count them. So the program's last thread, when it ends by returning or by
  *    pthread_exit(), ends the process as if we were not there: in that thread, with its files.
- *  - Who leaves by the system call _exit(2) alone is seen by the kernel only. Then only ours are
- *    left, which own_threads_alone() tells, and they leave as well. The process then has the status
- *    that it would have had: that of its last thread, or before Linux 5.17 of its first.
+ *  - Who leaves by the system call _exit(2) alone, or is killed alone by seccomp(2), is seen by the
+ *    kernel only. Then only ours are left, which own_threads_alone() tells, and they leave as well.
+ *    The process then ends as it would have: with the status of its last thread, or before Linux
+ *    5.17 of its first, or by the signal that killed that thread.
  *
  * Apple's main threads are the application's: they do not leave, and nothing is done there.
  */

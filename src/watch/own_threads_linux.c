@@ -6,10 +6,12 @@
  */
 #include "watch/own_threads.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/linux/sys.h"
@@ -183,12 +185,44 @@ bool own_threads_alone(struct own_threads_end *end, unsigned *again_ms)
     return false;
 }
 
-/* Where no other was seen, the first thread was the last one. Others that leave unseen by libc's
- * count end with 0, for libc ends them. */
+/* Those in own_thread_leave(), with the process in the high half as well. */
+static _Atomic uint64_t leaving;
+
+/* Ours leave one by one, each when it has written what it knows. */
+static bool is_last_to_leave(void)
+{
+    const uint64_t process = (uint64_t)(uint32_t)sys_getpid() << 32;
+    uint64_t before = atomic_load(&leaving), after;
+    uint32_t own = 0;
+    do
+        after = (before >> 32 == process >> 32 ? before : process) + 1;
+    while (!atomic_compare_exchange_weak(&leaving, &before, after));
+    for (unsigned i = 0; i < MOST; i++)
+        own += atomic_load(&enlisted[i]) >> 32 == process >> 32;
+    return (uint32_t)after >= own;
+}
+
+/* Returns where the signal does not end the process, as it may not end a process 1. */
+static void die_by(int number)
+{
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigset_t one;
+    sigaction(number, &by_default, NULL); /* no effect on SIGKILL, which needs none */
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    syscall(SYS_tgkill, sys_getpid(), sys_gettid(), number);
+}
+
+/* Where no other was seen, the first thread was the last one, and its end is the process's: it left
+ * with a status, or the kernel killed it alone (seccomp(2), SECCOMP_RET_KILL_THREAD). Others that
+ * leave unseen by libc's count end with 0, for libc ends them. */
 void own_thread_leave(const struct own_threads_end *end)
 {
-    const int status = end->others ? 0 : tasks_exit_status(fw_thread_main()) >> 8;
+    const int status = end->others ? 0 : tasks_exit_status(fw_thread_main());
     count_again(); /* and stays known as ours: another of us may be looking */
+    if (WIFSIGNALED(status) && is_last_to_leave())
+        die_by(WTERMSIG(status));
     if (status)
-        syscall(SYS_exit, status);
+        syscall(SYS_exit, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }

@@ -3,10 +3,12 @@
  * on, or leaves alone: it ends when it would without them, with the same status. Each case is a
  * child process, for its end is what is looked at.
  */
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -107,6 +109,13 @@ static void leaves_raw_to_thread(void)
     syscall(SYS_exit, 0);
 }
 
+static void leaves_killed(void)
+{
+    start_watches();
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    getppid();
+}
+
 static void libcs_last_thread_runs_exit_handlers(void **state)
 {
     (void)state;
@@ -123,6 +132,7 @@ static void the_kernels_last_thread_ends_the_process(void **state)
     }
     assert_int_equal(status_of(leaves_raw), 5 << 8);
     assert_int_equal(status_of(leaves_raw_to_thread), 0);
+    assert_int_equal(status_of(leaves_killed), SIGKILL);
 }
 
 int main(void)

@@ -9,7 +9,7 @@ import sys
 from run_support import ENVIRONMENT, Run, check, compile_c, scratch
 
 MODES = ("thread", "alone", "join", "cancel", "c11", "exit", "kill", "raw", "raw-alone", "many",
-         "strict", "forked")
+         "strict", "forked", "strict-killed", "killed", "killed-first")
 OPTIONS = ([], ["--calls", "@files,@network"], ["--calls", "@files", "--follow"], ["--startup"])
 
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGABRT, signal.SIGKILL,

@@ -3,10 +3,12 @@
  * leaves MODE; says in its standard output, which is flushed at its end, that it came there.
  */
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,22 @@ static void wait_like_a_loop(void)
 static void leave(int status)
 {
     syscall(SYS_exit, status);
+}
+
+/* By the kernel, and no other thread with it. */
+static void get_killed(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_THREAD),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    signal(SIGSYS, SIG_IGN); /* which does not help it */
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    getppid();
 }
 
 static void *other(void *argument)
@@ -110,7 +128,15 @@ int main(int argc, char **argv)
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
         leave(6);
     }
+    if (is("strict-killed")) {
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+        getppid();
+    }
+    if (is("killed"))
+        get_killed();
     start_others();
+    if (is("killed-first"))
+        get_killed();
     if (is("raw") || is("many"))
         leave(3);
     if (is("c11"))
