@@ -425,8 +425,9 @@ void fwr_sample(struct fwr_writer *w, const struct fwr_sample *sample)
     if (!item_end(w, FWR_SAMPLES, &item))
         return;
     w->last_at_ns = sample->at_ns;
-    if (w->until_ns < sample->at_ns + sample->weight_ns)
-        w->until_ns = sample->at_ns + sample->weight_ns;
+    const uint64_t until = sample->until_ns ? sample->until_ns : sample->at_ns + sample->weight_ns;
+    if (w->until_ns < until)
+        w->until_ns = until;
 }
 
 void fwr_hang_end(struct fwr_writer *w, const struct fwr_hang_end *end)

@@ -115,6 +115,7 @@ struct fwr_sample {
     uint32_t count;     /* stacks taken in a row that were this one */
     uint64_t at_ns;     /* of the first of them, since the turn began */
     uint64_t weight_ns; /* of the turn's time that they stand for */
+    uint64_t until_ns; /* up to when all that is written says what happened; 0: at_ns + weight_ns */
 };
 void fwr_sample(struct fwr_writer *w, const struct fwr_sample *sample);
 

@@ -454,6 +454,17 @@ uint64_t hang_step(struct fw_hang_monitor *m)
     return deadline;
 }
 
+void hang_flush(struct fw_hang_monitor *m)
+{
+    for (uint32_t i = 0; i < FW_HANG_WATCHES; i++) {
+        struct hang_turn *t = &m->turns[i];
+        if (t->phase != HANG_TOLD)
+            continue;
+        hang_samples_close(&t->samples, hang_age(t, hang_now(m)));
+        hang_report_go_on(t, false);
+    }
+}
+
 void hang_close(struct fw_hang_monitor *m)
 {
     for (uint32_t i = 0; i < FW_HANG_WATCHES; i++) {

@@ -136,13 +136,15 @@ struct fw_hang_monitor {
     hang_word background_until; /* turns that began before were in the background */
     uint32_t stop;
     uint32_t hold;           /* no looks for now */
-    uint32_t working;        /* a look is going on; whoever waits for its end sleeps on this word */
+    uint32_t held;           /* the last look is over; whoever waits for that sleeps on this word */
     uint32_t closed;         /* it looks no more; whoever waits for that sleeps on this word */
     struct hang_thread *own; /* hang_thread.c's */
 };
 
 /* One look at everything. Returns when the next one is due, UINT64_MAX: when the bell rings. */
 uint64_t hang_step(struct fw_hang_monitor *monitor);
+/* Writes hangs that last as they stand, and they go on. */
+void hang_flush(struct fw_hang_monitor *monitor);
 /* Ends hangs that last, as they stand, and those that ended since the last step. */
 void hang_close(struct fw_hang_monitor *monitor);
 

@@ -26,9 +26,9 @@ void hang_report_every(struct fw_hang_monitor *monitor);
 void hang_pause(struct fw_hang_monitor *monitor);
 bool hang_resume(struct fw_hang_monitor *monitor, struct fw_reports *reports);
 
-/* Before exec: a look that goes on is waited for, at most `ms`, and there are no more until
- * hang_go_on(). A thread that is asked by signal while it becomes another program would end that
- * one: it has no handler. Async-signal-safe. */
+/* Before exec: hangs that last are written with the time until now, and there are no more looks
+ * until hang_go_on(); waits for both, at most `ms`. A thread that is asked by signal while it
+ * becomes another program would end that one: it has no handler. Async-signal-safe. */
 void hang_hold(struct fw_hang_monitor *monitor, unsigned ms);
 void hang_go_on(struct fw_hang_monitor *monitor);
 

@@ -30,7 +30,8 @@ static void write_samples(struct fwr_writer *w, struct hang_samples *samples)
         fwr_sample(w, &(struct fwr_sample){.stack = number[run->stack],
                                            .count = run->count,
                                            .at_ns = run->at,
-                                           .weight_ns = run->weight});
+                                           .weight_ns = run->weight,
+                                           .until_ns = samples->last});
     }
     hang_samples_drained(samples);
 }

@@ -28,18 +28,18 @@ static bool program_has_left(const struct fw_hang_monitor *m, struct own_threads
     return false;
 }
 
-/* Whoever says `hold` and whoever begins to work both speak first and then look at the other. */
-static bool begin_work(struct fw_hang_monitor *m)
+/* A look, unless there are none for now: then, once, what is known goes to disk. Returns when to
+ * look again. */
+static uint64_t work(struct fw_hang_monitor *m)
 {
-    __atomic_store_n(&m->working, 1, __ATOMIC_SEQ_CST);
-    return !__atomic_load_n(&m->hold, __ATOMIC_SEQ_CST);
-}
-
-static void end_work(struct fw_hang_monitor *m)
-{
-    __atomic_store_n(&m->working, 0, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&m->hold, __ATOMIC_SEQ_CST))
-        m->clock->wake(m->clock->context, &m->working);
+    if (!__atomic_load_n(&m->hold, __ATOMIC_SEQ_CST))
+        return hang_step(m);
+    if (!__atomic_load_n(&m->held, __ATOMIC_SEQ_CST)) {
+        hang_flush(m);
+        __atomic_store_n(&m->held, 1, __ATOMIC_SEQ_CST);
+        m->clock->wake(m->clock->context, &m->held);
+    }
+    return UINT64_MAX;
 }
 
 static void *run(void *argument)
@@ -61,8 +61,7 @@ static void *run(void *argument)
         const uint32_t seen = __atomic_load_n(&m->bell, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&m->stop, __ATOMIC_ACQUIRE))
             break;
-        uint64_t deadline = begin_work(m) ? hang_step(m) : UINT64_MAX;
-        end_work(m);
+        uint64_t deadline = work(m);
         alone = program_has_left(m, &end, &deadline);
         if (alone)
             break;
@@ -106,9 +105,11 @@ static void ring(struct fw_hang_monitor *m)
 void hang_hold(struct fw_hang_monitor *m, unsigned ms)
 {
     const uint64_t end = hang_now(m) + ms * UINT64_C(1000000);
+    __atomic_store_n(&m->held, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&m->hold, 1, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&m->working, __ATOMIC_SEQ_CST) && hang_now(m) < end)
-        m->clock->sleep(m->clock->context, &m->working, 1, end);
+    ring(m);
+    while (!__atomic_load_n(&m->held, __ATOMIC_SEQ_CST) && hang_now(m) < end)
+        m->clock->sleep(m->clock->context, &m->held, 0, end);
 }
 
 void hang_go_on(struct fw_hang_monitor *m)

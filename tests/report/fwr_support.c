@@ -127,12 +127,12 @@ static void write_hang(struct fwr_writer *w)
                       .id = 4712, .name = "work\xff", .state = 'R', .stack = fwr_stack(w, &stack)});
     fwr_thread(w, &(struct fwr_thread){.id = 4713, .unavailable = FW_UNAVAILABLE_TIMEOUT});
     fwr_hang(w, &(struct fwr_hang){4711, "main", 250000000, 2000000000, 250000001, 125000000});
-    fwr_sample(w, &(struct fwr_sample){first, 13, 125000000, 130000000});
+    fwr_sample(w, &(struct fwr_sample){first, 13, 125000000, 130000000, 0});
     fwr_flush(w);
     stack = fwr_test_stack(frames, compiled, 4);
     stack.end = FW_END_NO_INFO;
-    fwr_sample(w, &(struct fwr_sample){fwr_stack(w, &stack), 1, 255000000, 10000000});
-    fwr_sample(w, &(struct fwr_sample){first, 2, 265000000, 40000000});
+    fwr_sample(w, &(struct fwr_sample){fwr_stack(w, &stack), 1, 255000000, 10000000, 0});
+    fwr_sample(w, &(struct fwr_sample){first, 2, 265000000, 40000000, 0});
     const struct fwr_script_frame script[] = {{"load", "/home/somebody/app/shop.py", 12},
                                               {"<module>", "/home/somebody/app/shop.py", 99}};
     fwr_script(w, 4711, 255000000, "python", script, 2);

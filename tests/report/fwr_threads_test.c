@@ -240,7 +240,7 @@ static void write_report(struct fwr_file *file)
     fwr_flush(w);
     for (unsigned i = 0; i < SAMPLES; i++) /* two stacks in turn, never the same one after itself */
         fwr_sample(w, &(struct fwr_sample){stacks[i % 2], 1, UINT64_C(125000000) + i * 10012345,
-                                           10012345 + i});
+                                           10012345 + i, 0});
     fwr_hang_end(w, &(struct fwr_hang_end){FWR_RECOVERED, 0, 733000000, 0, SAMPLES});
     fwr_total(w, "samples", SAMPLES);
     assert_true(fwr_end(w));

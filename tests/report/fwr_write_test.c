@@ -314,7 +314,7 @@ static void frames_beyond_the_table(void **state)
         uint32_t number = fwr_stack(w, &stack);
         assert_int_equal(number, number ? ++kept : 0);
         if (number)
-            fwr_sample(w, &(struct fwr_sample){number, 1, i, 1});
+            fwr_sample(w, &(struct fwr_sample){number, 1, i, 1, 0});
     }
     assert_int_equal(kept, FWR_NODES_MAX / DEEP + 1); /* the last one in part */
     many_frames(addresses, 3);
@@ -350,7 +350,7 @@ static void images_beyond_the_table(void **state)
         struct fw_stack stack = fwr_test_stack(frames, addresses, 3);
         uint32_t number = fwr_stack(w, &stack);
         assert_int_not_equal(number, 0);
-        fwr_sample(w, &(struct fwr_sample){number, 1, i, 1});
+        fwr_sample(w, &(struct fwr_sample){number, 1, i, 1, 0});
         kept++;
     }
     const uint64_t unknown[] = {FAKE_IMAGES * FAKE_STEP + 1, FAKE_STEP + 0x99};
@@ -391,7 +391,7 @@ static void other_tables(void **state)
         addresses[i] = FAKE_STEP + 4 * i;
     struct fw_stack deep = fwr_test_stack(frames, addresses, 2000);
     uint32_t number = fwr_stack(w, &deep);
-    fwr_sample(w, &(struct fwr_sample){number, 1, 0, 1});
+    fwr_sample(w, &(struct fwr_sample){number, 1, 0, 1, 0});
     for (uint32_t i = 0; i < FWR_STACKS_MAX + 10; i++) {
         const uint64_t one[] = {2 * FAKE_STEP + 4 * i};
         struct fw_stack stack = fwr_test_stack(frames, one, 1);
@@ -506,7 +506,7 @@ static void call_that_ends_an_image(void **state)
     const uint64_t addresses[] = {FAKE_STEP + FAKE_SIZE, FAKE_STEP + FAKE_SIZE};
     (void)state;
     struct fw_stack stack = fwr_test_stack(frames, addresses, 2);
-    fwr_sample(w, &(struct fwr_sample){fwr_stack(w, &stack), 1, 1, 1});
+    fwr_sample(w, &(struct fwr_sample){fwr_stack(w, &stack), 1, 1, 1, 0});
     assert_true(fwr_end(w));
     struct report *r = read_file(&file);
     expect_frame(r, 0, 0, NULL, FAKE_STEP + FAKE_SIZE, REPORT_EXACT);
@@ -574,11 +574,11 @@ static void image_in_anothers_place(void **state)
     struct fwr_image none;
     (void)state;
     struct fw_stack stack = fwr_test_stack(frames, before, 2);
-    fwr_sample(w, &(struct fwr_sample){fwr_stack(w, &stack), 1, 1, 1});
+    fwr_sample(w, &(struct fwr_sample){fwr_stack(w, &stack), 1, 1, 1, 0});
     fwr_flush(w);
     replaced_locate(NULL, UINT64_MAX, &none);
     stack = fwr_test_stack(frames, after, 2);
-    fwr_sample(w, &(struct fwr_sample){fwr_stack(w, &stack), 1, 2, 1});
+    fwr_sample(w, &(struct fwr_sample){fwr_stack(w, &stack), 1, 2, 1, 0});
     assert_true(fwr_end(w));
     struct report *r = read_file(&file);
     assert_int_equal(r->image_count, 2);

@@ -234,6 +234,34 @@ static void stopped_while_it_hangs(void **state)
     finish();
 }
 
+/* Before exec the whole time is written, sampled or not; and when exec fails, the hang goes on. */
+static void written_in_the_middle(void **state)
+{
+    (void)state;
+    struct fw_hang_watch *watch = start((struct fw_hang_options){0});
+    fw_hang_busy(watch);
+    hand_pass(&hand, 1000 * MS);
+    hand.now += 7 * MS;
+    const uint64_t age = hang_age(&hand.monitor->turns[0], hand.now);
+    struct fwr_state known = {0};
+    hang_flush(hand.monitor);
+    FILE *file = fopen(spool_path(folder, hand.event[0].report_id, ".part"), "rb");
+    assert_non_null(file);
+    assert_true(spool_survey(fileno(file), UINT64_MAX, &known));
+    fclose(file);
+    assert_int_equal(known.duration_ns, age);
+    assert_false(known.has_hang_end);
+    hand_pass(&hand, 500 * MS);
+    fw_hang_idle(watch);
+    hand_pass(&hand, 500 * MS);
+    struct report *report = read_report(hand.event[1].report_id);
+    assert_int_equal(report->hang.ending, FWR_RECOVERED);
+    assert_in_range(report->hang.duration_ns, 1507 * MS, 1512 * MS);
+    report_free(report);
+    free(text);
+    finish();
+}
+
 /* The thread came back, and the monitor is stopped before it has looked: that is no open end. */
 static void stopped_just_after_its_end(void **state)
 {
@@ -332,6 +360,7 @@ int main(void)
         cmocka_unit_test(many_stacks),
         cmocka_unit_test(discarded),
         cmocka_unit_test(stopped_while_it_hangs),
+        cmocka_unit_test(written_in_the_middle),
         cmocka_unit_test(stopped_just_after_its_end),
         cmocka_unit_test(its_own_hang_counts),
         cmocka_unit_test(a_severe_hang_is_durable),

@@ -143,7 +143,7 @@ void spool_say_hang(struct spool_report *report, uint64_t duration_ns)
                                    .threshold_ns = 250000000,
                                    .severe_ns = 2000000000,
                                    .so_far_ns = duration_ns});
-    fwr_sample(w, &(struct fwr_sample){add_stack(report), 1, 0, duration_ns});
+    fwr_sample(w, &(struct fwr_sample){add_stack(report), 1, 0, duration_ns, 0});
 }
 
 void spool_say_end(struct spool_report *report, enum fwr_ending ending, uint64_t duration_ns)

@@ -152,6 +152,16 @@ static void say_answered(uint32_t number)
     wake(&answered);
 }
 
+/* Looks at a program whose first thread has ended: has all of it? If not, that thread's last turn
+ * is over. */
+static bool has_left(struct own_threads_end *end, unsigned *again_ms)
+{
+    const bool left = own_threads_alone(end, again_ms);
+    if (!left && *again_ms && end->others)
+        fw_hang_idle(atomic_load(&agent.watch));
+    return left;
+}
+
 /* Answers until no thread of the program's is left, or a pause is wanted, which is answered by the
  * caller. Wakes up by itself only where calls are counted, and where the first thread has ended. */
 static void serve(struct own_threads_end *end)
@@ -167,7 +177,7 @@ static void serve(struct own_threads_end *end)
                 return;
             done = seen;
             say_answered(done + 1);
-        } else if (leader_has_ended() && own_threads_alone(end, &again_ms)) {
+        } else if (leader_has_ended() && has_left(end, &again_ms)) {
             return;
         } else if (!leader_wait(look, serve_ms(again_ms, &dying, &meeting))) {
             status_calls();

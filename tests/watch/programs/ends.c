@@ -33,7 +33,14 @@ __attribute__((noinline)) static void hang_here(void)
 {
     while (!is_written())
         usleep(10000); /* line: hang */
-    usleep(100000);    /* and of another length than the threshold */
+    usleep(200000);    /* and of another length than the threshold */
+}
+
+/* A thread that outlives the first by far. */
+static void *go_on(void *argument)
+{
+    usleep(500000);
+    return argument;
 }
 
 /* And another hang, whose report has no place. */
@@ -77,7 +84,11 @@ int main(int argc, char **argv)
         syscall(SYS_exit_group, 3);
     else if (strcmp(way, "thread") == 0)
         pthread_exit(NULL);
-    else if (strcmp(way, "exec") == 0)
+    else if (strcmp(way, "thread, another goes on") == 0) {
+        pthread_t other;
+        pthread_create(&other, NULL, go_on, NULL);
+        pthread_exit(NULL);
+    } else if (strcmp(way, "exec") == 0)
         execl("/bin/sh", "sh", "-c", "exit 3", (char *)NULL);
     else if (strcmp(way, "exec, killed") == 0)
         execl("/bin/sh", "sh", "-c", "kill -9 $$", (char *)NULL);
