@@ -65,6 +65,7 @@ static void end_texts(struct status *status)
 {
     status->program[STATUS_PROGRAM - 1] = '\0';
     status->failure[STATUS_FAILURE - 1] = '\0';
+    status->unfit_program[STATUS_PROGRAM - 1] = '\0';
     if (status->api_count > FW_CALLS_NAMES)
         status->api_count = FW_CALLS_NAMES;
     for (uint32_t i = 0; i < status->api_count; i++)
@@ -213,7 +214,8 @@ static bool ended_by_itself(void *context, uint32_t pid, uint64_t started_ms, ui
     const struct known_end *known = context;
     for (size_t i = 0; i < known->result->process_count; i++) {
         const struct status *process = &known->result->processes[i];
-        if (process->pid == pid && process->started_ms > started_ms)
+        if (process->pid == pid &&
+            (process->started_ms > started_ms || process->left_ms >= started_ms))
             return true;
     }
     if ((pid_t)pid != known->end->pid || started_ms < known->end->started_ms ||

@@ -138,12 +138,13 @@ static json_t *processes(const struct run_result *from)
         const struct status *p = &from->processes[i];
         json_array_append_new(
             list,
-            json_pack("{so, so, so, sb, so, so, so, so, so, so, so, so, so}", "pid", number(p->pid),
-                      "parent", number(p->parent), "program", text(p->program), "loop",
-                      (int)p->settled, "waits", number(p->idle_waits), "turns", number(p->turns),
-                      "waits_inside", number(p->inside_waits), "hangs", number(p->hangs.hangs),
-                      "severe", number(p->hangs.severe), "hang_ms", milliseconds(p->hangs.hang_ns),
-                      "vetoed", vetoed(p), "unwritten", number(p->hangs.unwritten), "failure",
+            json_pack("{so, so, so, sb, so, so, so, so, so, so, so, so, so, so}", "pid",
+                      number(p->pid), "parent", number(p->parent), "program", text(p->program),
+                      "loop", (int)p->settled, "waits", number(p->idle_waits), "turns",
+                      number(p->turns), "waits_inside", number(p->inside_waits), "hangs",
+                      number(p->hangs.hangs), "severe", number(p->hangs.severe), "hang_ms",
+                      milliseconds(p->hangs.hang_ns), "vetoed", vetoed(p), "unwritten",
+                      number(p->hangs.unwritten), "unfit", number(p->unfit), "failure",
                       p->failure[0] ? text(p->failure) : json_null()));
     }
     return list;

@@ -264,9 +264,28 @@ static void print_unreported(struct text *t, const struct sums *sums)
                    sums->hangs.unwritten, plural(sums->hangs.unwritten));
 }
 
+static void print_unfit(struct text *t, const struct status *p)
+{
+    static const char *const words[] = {
+        [STATUS_UNFIT_STATIC] = "it is linked statically",
+        [STATUS_UNFIT_LOADER] = "its loader and libc are others than the agent's (musl?)",
+        [STATUS_UNFIT_CLASS] = "it is of another class or machine (32-bit?)"};
+    char program[STATUS_PROGRAM * 4];
+    const bool known = p->unfit_why >= STATUS_UNFIT_STATIC && p->unfit_why <= STATUS_UNFIT_CLASS;
+    if (!p->unfit || !known)
+        return;
+    style_clean(p->unfit_program, program, sizeof program);
+    style_print(&t->style, STYLE_WARNING, "Not watched: %s, for %s", program, words[p->unfit_why]);
+    if (p->unfit > 1)
+        style_print(&t->style, STYLE_WARNING, "; and %" PRIu32 " more", p->unfit - 1);
+    style_line(&t->style, STYLE_PLAIN, "%s", "");
+}
+
 static void print_failures(struct text *t)
 {
     const struct run_result *result = t->s->result;
+    for (size_t i = 0; i < result->process_count; i++)
+        print_unfit(t, &result->processes[i]);
     for (size_t i = 0; i < result->process_count; i++) {
         const struct status *p = &result->processes[i];
         char why[STATUS_FAILURE * 4];

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from run_support import Run, check, scratch
+from run_support import ENVIRONMENT, Run, check, scratch
 
 SOURCE = "int main(void) { return 0; }\n"
 
@@ -42,6 +42,26 @@ def check_version(command, folder):
         run.has("--app-version wants")
 
 
+def check_unfit(command, folder, program, words):
+    """A program into which the agent does not fit runs as ever when one that is watched starts it."""
+    script = os.path.join(folder, "leads to " + os.path.basename(program))
+    with open(script, "w") as file:
+        file.write(f"#! {program}\n")
+    os.chmod(script, 0o755)
+    path = dict(ENVIRONMENT, PATH=folder + ":/usr/bin:/bin")
+    name = os.path.basename(program)
+    for line in (f"exec {program}", f"exec {name}", f"exec '{script}'", f"{program}", f"{script!r}",
+                 f"env {name}", f"'{program}' && exec '{program}'"):
+        for options in ([], ["--follow"]):
+            run = Run(command, options, ["/bin/sh", "-c", f"set -e\n{line}\nexit 0"], env=path)
+            run.ended(0)
+            check("error" not in run.text.lower(), line, run.text)
+            if options or line.startswith("exec"):
+                run.has("^Not watched: .*" + words)
+    run = Run(command, ["--json"], ["/bin/sh", "-c", f"exec {program}"])
+    check(run.json()["processes"][0]["unfit"] == 1, "JSON counts it", run.text)
+
+
 def main():
     command, compiler = sys.argv[1:3]
     with scratch() as folder:
@@ -56,9 +76,11 @@ def main():
         if shutil.which("musl-gcc"):
             musl = build(["musl-gcc"], folder, "musl")
             refused(command, musl, 125, "linked with musl")
+            check_unfit(command, folder, musl, "loader and libc")
         narrow = build([compiler], folder, "narrow", "-m32")
         if narrow:
             refused(command, narrow, 125, "32-bit program")
+            check_unfit(command, folder, narrow, "another class")
 
         refused(command, "no-such-program", 127, "cannot run 'no-such-program'")
         refused(command, folder + "/nothing", 127, "No such file")

@@ -480,6 +480,7 @@ static void in_child(void)
     atomic_store(&agent.watch, NULL);
     agent.monitor = NULL; /* the parent's: its thread is not here */
     agent.reports = NULL;
+    agent.told = agent.status ? agent.status : agent.told;
     agent.status = NULL;
     agent_here = follow;
     atomic_store(&agent.stage, follow ? AGENT_LOADED_ONLY : AGENT_OFF);
@@ -499,6 +500,7 @@ __attribute__((constructor)) static void begin(void)
     settings_read();
     if (!agent_settings.present)
         return;
+    fit_begin();
     original__exit = next_exit("_exit");
     original__Exit = next_exit("_Exit");
     atomic_store(&agent.pid, getpid());

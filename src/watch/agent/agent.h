@@ -53,6 +53,8 @@ struct settings_room {
 };
 struct settings_room settings_room(char *const *environment);
 char **settings_environment(char *const *environment, char **pointers, char *text);
+/* The same without the agent. NULL: it is not in there. */
+char **settings_without(char *const *environment, char **pointers, char *text);
 /* What `framewalk run` added to NODE_OPTIONS for this process goes, before it has children. */
 void settings_forget_options(void);
 
@@ -76,6 +78,7 @@ struct agent {
     struct fw_calls *calls;
     struct fw_reports *reports;
     struct status *status; /* NULL: none could be made */
+    struct status *told;   /* the same, and of a child of fork() its parent's; or NULL */
 };
 extern struct agent agent;
 
@@ -110,12 +113,34 @@ unsigned watching_threads(void);
  * Async-signal-safe. */
 void agent_hold(bool hold);
 
+/* ---- fit.c: programs that are about to be executed ---- */
+
+enum fit {
+    FIT_GOOD,
+    FIT_UNKNOWN, /* it cannot be read, or there is no such thing as a loader in it */
+    FIT_MISSING, /* there is no such file: nothing will be executed */
+    FIT_STATIC,  /* nothing is loaded into it */
+    FIT_OTHER_LOADER,
+    FIT_OTHER_CLASS, /* or of another machine */
+};
+/* In the constructor, before the others. */
+void fit_begin(void);
+/* Does the agent fit into the program at `path`? Safe between vfork() and execve(). */
+enum fit fit_of(const char *path);
+/* Into that which execvp() finds. */
+enum fit fit_of_name(const char *name);
+
 /* ---- status.c: what `framewalk run` is told ---- */
 
 /* NULL when it cannot be had. With all signals blocked: a limit of file size is an error then, not
  * a signal. */
 struct status *status_make(void);
 void status_failure(const char *what, const char *why);
+/* The process is about to become another program; or that failed. Both async-signal-safe. */
+void status_leaves(bool leaves);
+/* A program is about to be executed without the agent, which does not fit; or that failed. */
+void status_unfit(const char *program, enum fit fit);
+void status_unfit_stayed(void);
 /* What call watch and hang monitor know now. */
 void status_calls(void);
 void status_hangs(void);

@@ -3,8 +3,9 @@
  * ends in `exec program`), and with --follow all children's programs.
  *
  * The agent took itself out of the environment (settings.c), or the program made one of its own;
- * here it is put into the one that the next program gets. All of it stands on the stack: between
- * vfork() and exec the memory is the parent's. posix_spawn of a child that is not followed,
+ * here it is put into the one that the next program gets, or taken out where it does not fit into
+ * that program (fit.c). All of it stands on the stack: between vfork() and exec the memory is the
+ * parent's. posix_spawn of a child that is not followed,
  * system() and popen() need nothing: they inherit a clean environment. With --follow these two
  * inherit the agent unless the program cleared its environment.
  */
@@ -23,33 +24,56 @@ static bool is_watched_process(void)
     return agent_settings.present && getpid() == atomic_load(&agent.pid);
 }
 
-/* Is the program that this process becomes to be watched? Then what is known is written before: the
- * threads end with the old program. */
-static bool wants_agent(void)
+enum entry { AS_IT_IS, WITH_AGENT, WITHOUT_AGENT };
+
+/* A static program gets the agent for what it starts, and only where that is to be followed. */
+static enum entry entry_for(const char *program, enum fit fit)
 {
-    bool watched = is_watched_process();
+    if (fit == FIT_GOOD || fit == FIT_UNKNOWN || fit == FIT_MISSING ||
+        (fit == FIT_STATIC && agent_settings.follow))
+        return WITH_AGENT;
+    status_unfit(program, fit);
+    return WITHOUT_AGENT;
+}
+
+/* Is the program that this process becomes to be watched? Then what is known is written before: the
+ * threads end with the old program. Nothing is done for a program that is not there. */
+static enum entry before_exec(const char *program, enum fit fit_of_program(const char *))
+{
+    const bool watched = is_watched_process();
+    if (!watched && !(agent_settings.present && agent_settings.follow))
+        return AS_IT_IS;
+    const enum fit fit = fit_of_program(program);
+    if (fit == FIT_MISSING)
+        return AS_IT_IS;
     if (watched) {
         agent_write(false);
         agent_hold(true);
+        status_leaves(true);
     }
-    return watched || (agent_settings.present && agent_settings.follow);
+    return entry_for(program, fit);
 }
 
 /* It failed: the old program goes on. */
-static int stayed(int result)
+static int stayed(int result, enum entry entry)
 {
-    if (is_watched_process())
+    if (entry == WITHOUT_AGENT)
+        status_unfit_stayed();
+    if (entry != AS_IT_IS && is_watched_process()) {
+        status_leaves(false);
         agent_hold(false);
+    }
     return result;
 }
 
-/* `environment` with the agent in it, on the caller's stack frame; or as it is. */
-#define ENTER(wanted, environment)                                                                 \
-    if (wanted) {                                                                                  \
+/* `environment` with or without the agent in it, on the caller's stack frame; or as it is. */
+#define ENTER(entry, environment)                                                                  \
+    if (entry != AS_IT_IS) {                                                                       \
         struct settings_room room = settings_room(environment);                                    \
         char *text = alloca(room.text);                                                            \
         char **pointers = alloca(room.pointers * sizeof *pointers);                                \
-        char **entered = settings_environment(environment, pointers, text);                        \
+        char **entered = entry == WITH_AGENT ? settings_environment(environment, pointers, text)   \
+                                             : settings_without(environment, pointers, text);      \
         if (entered)                                                                               \
             environment = entered;                                                                 \
     }
@@ -78,8 +102,9 @@ static int run(execve_call **next, const char *path, char *const *arguments,
 {
     if (!*next)
         find_originals();
-    ENTER(wants_agent(), environment)
-    return stayed((*next)(path, arguments, environment));
+    const enum entry entry = before_exec(path, next == &next_execvpe ? fit_of_name : fit_of);
+    ENTER(entry, environment)
+    return stayed((*next)(path, arguments, environment), entry);
 }
 
 AGENT_EXPORT int execve(const char *path, char *const *arguments, char *const *environment)
@@ -102,12 +127,27 @@ AGENT_EXPORT int execvp(const char *file, char *const *arguments)
     return run(&next_execvpe, file, arguments, environ);
 }
 
+/* snprintf() is not for children of vfork(). */
+static void put_path(char *path, int fd)
+{
+    char digits[3 * sizeof fd], *at = digits + sizeof digits;
+    unsigned left = fd < 0 ? 0 : (unsigned)fd;
+    *--at = '\0';
+    do
+        *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    stpcpy(stpcpy(path, "/proc/self/fd/"), at);
+}
+
 AGENT_EXPORT int fexecve(int fd, char *const *arguments, char *const *environment)
 {
     if (!next_fexecve)
         find_originals();
-    ENTER(wants_agent(), environment)
-    return stayed(next_fexecve(fd, arguments, environment));
+    char path[sizeof "/proc/self/fd/" + 3 * sizeof fd];
+    put_path(path, fd);
+    const enum entry entry = before_exec(path, fit_of);
+    ENTER(entry, environment)
+    return stayed(next_fexecve(fd, arguments, environment), entry);
 }
 
 /* The variadic ones: their arguments as an array on the stack. */
@@ -152,8 +192,15 @@ static int spawn(spawn_call **next, pid_t *pid, const char *path,
 {
     if (!*next)
         find_originals();
-    ENTER(agent_settings.present && agent_settings.follow, environment)
-    return (*next)(pid, path, actions, attributes, arguments, environment);
+    const bool follows = agent_settings.present && agent_settings.follow;
+    const enum entry entry =
+        follows ? entry_for(path, next == &next_spawnp ? fit_of_name(path) : fit_of(path))
+                : AS_IT_IS;
+    ENTER(entry, environment)
+    const int error = (*next)(pid, path, actions, attributes, arguments, environment);
+    if (error && entry == WITHOUT_AGENT)
+        status_unfit_stayed();
+    return error;
 }
 
 AGENT_EXPORT int posix_spawn(pid_t *pid, const char *path,

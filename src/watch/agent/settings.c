@@ -221,6 +221,32 @@ struct settings_room settings_room(char *const *environment)
     return room;
 }
 
+char **settings_without(char *const *environment, char **pointers, char *text)
+{
+    struct front fronts[FRONTS];
+    size_t count = 0;
+    bool changed = false;
+    list_fronts(fronts);
+    for (char *const *at = environment; at && *at; at++) {
+        char *kept = *at;
+        bool dropped = strncmp(kept, agent_name, sizeof agent_name - 1) == 0;
+        for (unsigned i = 0; i < FRONTS && !dropped; i++) {
+            const size_t size = strlen(fronts[i].name);
+            if (strncmp(*at, fronts[i].name, size) != 0 || !strstr(*at + size, fronts[i].text))
+                continue;
+            changed = true;
+            kept = strcpy(text, *at);
+            dropped = drop_entry(kept + size, fronts[i].text);
+            text += strlen(*at) + 1;
+        }
+        changed |= dropped;
+        if (!dropped)
+            pointers[count++] = kept;
+    }
+    pointers[count] = NULL;
+    return changed ? pointers : NULL;
+}
+
 char **settings_environment(char *const *environment, char **pointers, char *text)
 {
     struct front fronts[FRONTS];

@@ -44,6 +44,7 @@ struct status *status_make(void)
     status->program[size > 0 ? size : 0] = '\0';
     atomic_thread_fence(memory_order_release);
     status->magic = STATUS_MAGIC;
+    agent.told = status;
     return status;
 }
 
@@ -53,6 +54,33 @@ void status_failure(const char *what, const char *why)
         return;
     snprintf(agent.status->failure, sizeof agent.status->failure, "%s: %s", what, why);
     agent.status->state = STATUS_FAILED;
+}
+
+void status_leaves(bool leaves)
+{
+    if (agent.status)
+        agent.status->left_ms = leaves ? now_ms() : 0;
+}
+
+/* Several processes may tell at once: the count is exact, the program one of them. */
+void status_unfit(const char *program, enum fit fit)
+{
+    struct status *status = agent.told;
+    if (!status)
+        return;
+    const size_t length = strnlen(program, sizeof status->unfit_program - 1);
+    memcpy(status->unfit_program, program, length);
+    status->unfit_program[length] = '\0';
+    status->unfit_why = fit == FIT_STATIC         ? STATUS_UNFIT_STATIC
+                        : fit == FIT_OTHER_LOADER ? STATUS_UNFIT_LOADER
+                                                  : STATUS_UNFIT_CLASS;
+    __atomic_fetch_add(&status->unfit, 1, __ATOMIC_RELAXED);
+}
+
+void status_unfit_stayed(void)
+{
+    if (agent.told)
+        __atomic_fetch_sub(&agent.told->unfit, 1, __ATOMIC_RELAXED);
 }
 
 void status_calls(void)

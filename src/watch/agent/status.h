@@ -30,6 +30,8 @@ enum status_state {
     STATUS_ENDED,      /* the program ended in order, and all was written */
 };
 
+enum status_unfit { STATUS_UNFIT_STATIC = 1, STATUS_UNFIT_LOADER, STATUS_UNFIT_CLASS };
+
 struct status_api { /* struct fw_calls_api */
     char name[STATUS_API_NAME];
     uint64_t calls, counted;
@@ -57,13 +59,17 @@ struct status {
     char failure[STATUS_FAILURE];
     struct status_hangs hangs; /* as of the last hang, or the end */
     uint32_t api_count;
-    uint32_t forks; /* children made by fork() */
+    uint32_t forks;     /* children made by fork() */
+    uint64_t left_ms;   /* when the process became another program; 0: it did not */
+    uint32_t unfit;     /* programs that were executed without the agent, which did not fit */
+    uint32_t unfit_why; /* enum status_unfit of the last one */
+    char unfit_program[STATUS_PROGRAM];
     struct status_api apis[FW_CALLS_NAMES];
 };
 
 /* A 32-bit agent writes it, and the 64-bit command reads it. */
-_Static_assert(sizeof(struct status) == 24 + 4 * 8 + STATUS_PROGRAM + STATUS_FAILURE +
-                                            sizeof(struct status_hangs) + 8 +
+_Static_assert(sizeof(struct status) == 24 + 4 * 8 + 2 * STATUS_PROGRAM + STATUS_FAILURE +
+                                            sizeof(struct status_hangs) + 24 +
                                             FW_CALLS_NAMES * sizeof(struct status_api),
                "no padding");
 _Static_assert(sizeof(struct status_api) == 96 && sizeof(struct status_hangs) == 128, "no padding");
