@@ -6,6 +6,7 @@
 #include "cli/groups.h"
 #include "cli/inspect.h"
 #include "cli/push.h"
+#include "cli/room.h"
 #include "cli/run.h"
 #include "cli/serve.h"
 #include "cli/symbolicate.h"
@@ -126,5 +127,5 @@ int main(int argc, char **argv)
     if (command != NULL && command->run != groups_main && argc == 3 &&
         strcmp(argv[2], "--version") == 0)
         return print_version();
-    return command != NULL ? command->run(argc - 1, argv + 1) : unknown(word);
+    return command != NULL ? room_for(command->run, argc - 1, argv + 1) : unknown(word);
 }

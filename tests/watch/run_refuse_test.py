@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What cannot be watched is said before it is started, with the exit codes of shells."""
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -62,6 +64,25 @@ def check_unfit(command, folder, program, words):
     check(run.json()["processes"][0]["unfit"] == 1, "JSON counts it", run.text)
 
 
+def check_small_stack(command):
+    """A limit on the stack is the program's, not the command's."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, 64 << 10))
+
+    run = Run(command, ["--calls", "open,openat"], ["cat", "/dev/null"], preexec_fn=limit)
+    run.ended(0)
+    run.has("ended with status 0")
+    shell = ["/bin/sh", "-c", "ulimit -s; kill -TERM $$"]
+    run = Run(command, ["--quiet"], shell, preexec_fn=limit)
+    check(run.out == "64\n" and run.code == -signal.SIGTERM, "limit and end of the program", run.out)
+    waits = subprocess.Popen(["sleep", "60"])
+    dump = subprocess.run([command, "dump", str(waits.pid)], capture_output=True, text=True,
+                          preexec_fn=limit, timeout=60, env=ENVIRONMENT)
+    waits.kill()
+    waits.wait()
+    check(dump.returncode == 0, f"dump: {dump.returncode}", dump.stderr)
+
+
 def main():
     command, compiler = sys.argv[1:3]
     with scratch() as folder:
@@ -69,6 +90,7 @@ def main():
         plain = build([compiler], folder, "plain")
         Run(command, [], [plain]).ended(0)
         check_version(command, folder)
+        check_small_stack(command)
 
         static = build([compiler], folder, "static", "-static")
         if static:
