@@ -42,7 +42,13 @@ static bool take_out(const struct run_options *o, struct run_folders *folders)
 {
     if (mkdir(o->out, 0700) != 0 && errno != EEXIST)
         return false;
+    struct stat status;
     char *path = realpath(o->out, NULL);
+    if (path && stat(path, &status) == 0 && !S_ISDIR(status.st_mode)) {
+        free(path);
+        errno = ENOTDIR;
+        return false;
+    }
     bool taken = path && snprintf(folders->reports, RUN_PATH, "%s", path) < RUN_PATH;
     free(path);
     return taken;
@@ -68,7 +74,7 @@ static bool make_folders(const struct run_options *o, struct run_folders *folder
         return false;
     }
     if (o->out && !take_out(o, folders)) {
-        cli_error("--out: cannot make '%s': %s", o->out, strerror(errno));
+        cli_error("--out: cannot use '%s': %s", o->out, strerror(errno));
         return false;
     }
     if (strchr(folders->reports, '\n')) {

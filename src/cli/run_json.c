@@ -76,7 +76,13 @@ static json_t *inside(const struct run_hang *hang)
     return list;
 }
 
-static json_t *hang(const struct run_hang *from)
+/* Else the reports are gone when this is read. */
+static bool are_kept(const struct run_summary *s)
+{
+    return s->options->out || s->folders->keep_base;
+}
+
+static json_t *hang(const struct run_hang *from, bool kept)
 {
     return json_pack("{sI, so, so, so, sb, sb, si, so, so, so, so, so}", "count",
                      (json_int_t)from->count, "total_ms", milliseconds(from->total_ns),
@@ -84,14 +90,14 @@ static json_t *hang(const struct run_hang *from)
                      number(from->first_ms), "fatal", (int)from->fatal, "unended",
                      (int)from->unended, "percent", (int)from->percent, "guilty",
                      frame(&from->guilty), "stack", stack(&from->stack), "inside", inside(from),
-                     "script", script(from), "report", text(from->report->path));
+                     "script", script(from), "report", text(kept ? from->report->path : NULL));
 }
 
-static json_t *hangs(const struct run_hangs *from)
+static json_t *hangs(const struct run_summary *s)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < from->count; i++)
-        json_array_append_new(list, hang(&from->items[i]));
+    for (size_t i = 0; i < s->hangs->count; i++)
+        json_array_append_new(list, hang(&s->hangs->items[i], are_kept(s)));
     return list;
 }
 
@@ -153,8 +159,7 @@ static json_t *processes(const struct run_result *from)
 static json_t *reports(const struct run_summary *s)
 {
     json_t *list = json_array();
-    bool kept = s->options->out || s->folders->keep_base;
-    for (size_t i = 0; kept && i < s->result->count; i++)
+    for (size_t i = 0; are_kept(s) && i < s->result->count; i++)
         json_array_append_new(list, text(s->result->reports[i].path));
     return list;
 }
@@ -169,7 +174,7 @@ bool run_print_json(const struct run_summary *s, FILE *to)
                   number(end->started_ms), "ran_ms", number(end->duration_ms), "status",
                   killed ? json_null() : number((uint64_t)WEXITSTATUS(end->status)), "signal",
                   killed ? number((uint64_t)WTERMSIG(end->status)) : json_null(), "threshold_ms",
-                  (int)s->options->hang_ms, "hangs", hangs(s->hangs), "calls", calls(s->calls),
+                  (int)s->options->hang_ms, "hangs", hangs(s), "calls", calls(s->calls),
                   "processes", processes(s->result), "reports", reports(s));
     bool written = whole && json_dumpf(whole, to, JSON_COMPACT) == 0 && fputc('\n', to) != EOF;
     json_decref(whole);

@@ -268,14 +268,14 @@ static void print_unfit(struct text *t, const struct status *p)
 {
     static const char *const words[] = {
         [STATUS_UNFIT_STATIC] = "it is linked statically",
-        [STATUS_UNFIT_LOADER] = "its loader and libc are others than the agent's (musl?)",
+        [STATUS_UNFIT_LOADER] = "its loader and libc are not the agent's (musl?)",
         [STATUS_UNFIT_CLASS] = "it is of another class or machine (32-bit?)"};
     char program[STATUS_PROGRAM * 4];
     const bool known = p->unfit_why >= STATUS_UNFIT_STATIC && p->unfit_why <= STATUS_UNFIT_CLASS;
     if (!p->unfit || !known)
         return;
     style_clean(p->unfit_program, program, sizeof program);
-    style_print(&t->style, STYLE_WARNING, "Not watched: %s, for %s", program, words[p->unfit_why]);
+    style_print(&t->style, STYLE_WARNING, "Not watched: %s: %s", program, words[p->unfit_why]);
     if (p->unfit > 1)
         style_print(&t->style, STYLE_WARNING, "; and %" PRIu32 " more", p->unfit - 1);
     style_line(&t->style, STYLE_PLAIN, "%s", "");
@@ -307,9 +307,10 @@ static void print_no_loop(struct text *t, const struct sums *sums)
     if (o->from_start)
         style_line(&t->style, STYLE_PLAIN, "No hang of %u ms or more; %s", o->hang_ms, never);
     else
-        style_line(&t->style, STYLE_PLAIN, "No loop to watch: %s (%s)", never,
-                   sums->forks && !o->follow ? "--follow watches the processes that it starts"
-                                             : "--startup takes its whole run as a turn");
+        style_line(&t->style, STYLE_PLAIN,
+                   "No loop to watch: %s (%s--startup shows whether it hung, and where)", never,
+                   sums->forks && !o->follow ? "--follow watches the processes that it starts, "
+                                             : "");
 }
 
 static void print_verdict(struct text *t, const struct sums *sums)
@@ -331,7 +332,12 @@ static void print_verdict(struct text *t, const struct sums *sums)
     } else if (t->s->result->process_count == 0) {
         style_line(&t->style, STYLE_WARNING,
                    "The agent was not loaded: the program, or what started it, cleared LD_PRELOAD");
-    } else if (sums->waits == 0 && sums->failed == 0) {
+    } else if (sums->failed) {
+        style_line(&t->style, STYLE_WARNING, "Whether it hung is not known: %s",
+                   sums->failed == t->s->result->process_count
+                       ? "it was not watched, or not to its end"
+                       : "not all of its processes were watched to their end");
+    } else if (sums->waits == 0) {
         print_no_loop(t, sums);
     } else if (sums->settled == 0 && sums->waits)
         style_line(&t->style, STYLE_PLAIN,

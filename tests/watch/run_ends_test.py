@@ -4,6 +4,7 @@ reports that cannot be written."""
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -41,7 +42,7 @@ def main():
             check(hang["ending"] == ending_wanted, way, str(hang))
             # the threshold, and what comes behind it: up to the end, not to the last sample
             if not fatal:
-                check(hang["duration_ns"] > 440e6, f"{way}: too short", str(hang))
+                check(hang["duration_ns"] > 300e6, f"{way}: too short", str(hang))
 
         out = os.path.join(folder, "removed")
         run = Run(command, ["--out", out, "--json"], [program, "without a folder", out])
@@ -49,6 +50,21 @@ def main():
         check(process["unwritten"] > 0 or process["hangs"] < 2, "reports without a place", run.text)
         run = Run(command, ["--out", out], [program, "without a folder", out])
         run.has("could not be written: the folder is gone, full or forbidden")
+        run = Run(command, ["--out", source], [program, "exit", out])
+        run.ended(125)
+        run.has("--out: .*Not a directory")
+        run.has_not("ended with status")
+        run = Run(command, ["--out", out], ["/bin/sh", "-c", f"rm -rf '{out}'; : >'{out}'; exec '{program}' once x"])
+        run.has("Whether it hung is not known")
+        run.has_not("No hang")
+        os.unlink(out)
+        for options in (["--keep"], []):
+            run = Run(command, ["--json", "--starved", *options], [program, "once", out])
+            report = run.json()["hangs"][0]["report"]
+            check(os.path.exists(report) if options else report is None, f"{options}: {report}", run.text)
+            if options:
+                shutil.rmtree(os.path.dirname(os.path.dirname(report)))
+        Run(command, [], [program, "early", out]).has("--startup shows whether it hung")
         run = Run(command, ["--out", out + "/no/such"], [program, "exit", out])
         run.ended(125)
         run.has("No such file or directory")

@@ -65,8 +65,15 @@ int main(int argc, char **argv)
     const char *way = argv[1];
     folder = argv[2];
     alarm(60);
+    if (strcmp(way, "early") == 0)
+        raise(SIGINT);
     for (int i = 0; i < 20; i++)
         poll(NULL, 0, 5);
+    if (strcmp(way, "once") == 0) {
+        usleep(500000);
+        poll(NULL, 0, 5);
+        return 3;
+    }
     if (strcmp(way, "handler") == 0) {
         atexit(hang_here);
         return 3;
