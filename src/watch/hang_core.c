@@ -321,9 +321,9 @@ static bool take_sample(struct fw_hang_monitor *m, const struct fw_hang_watch *w
     catch_up(m, t, &now);
     if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != t->mark)
         return false;
-    if (error == FW_ERR_NOT_FOUND) { /* its last turn never ends */
+    if (error == FW_ERR_NOT_FOUND) { /* its last turn ended with it; the program may go on */
         if (t->phase == HANG_TOLD)
-            tell_end(m, t, now, FWR_STOPPED);
+            tell_end(m, t, now, FWR_RECOVERED);
         t->phase = HANG_SETTLED;
         m->lost = true;
         return true;
