@@ -5,9 +5,10 @@
  *
  * A checkpoint beside writers never reaches the WAL's end, and a WAL that is never emptied grows.
  * So most is done beside them, and only the rest, what came meanwhile, with the connection that
- * writes held for that moment: the next writer begins the WAL anew. Readers of an old state may
- * keep that from happening; then it is tried again after RETRY_MS, and the WAL grows as long as
- * they read (DB_STATEMENT_MS).
+ * writes held for that moment: the next writer begins the WAL anew. While the rest stays long (who
+ * waits for the writer would wait for all of it), and while readers of an old state keep that from
+ * happening, it is tried again after RETRY_MS, and the WAL grows: in the first case up to TOO_LONG,
+ * in the second as long as they read (DB_STATEMENT_MS).
  */
 #include "collector/db_checkpoint.h"
 
@@ -17,10 +18,11 @@
 #include <stdlib.h>
 
 enum {
-    LONG = 8000,    /* pages in the WAL from which on there is a checkpoint: 32 MB */
-    REST = 1000,    /* with at most so many left, writers are held for the rest */
-    PASSES = 4,     /* beside writers, until so little is left */
-    RETRY_MS = 500, /* between two attempts */
+    LONG = 8000, /* pages in the WAL from which on there is a checkpoint: 32 MB */
+    REST = 100,  /* with at most so many left, writers are held for the rest: a disk's moment */
+    PASSES = 12, /* beside writers, until so little is left */
+    TOO_LONG = 65536, /* pages in the WAL from which on writers are held for any rest: 256 MB */
+    RETRY_MS = 500,   /* between two attempts */
 };
 
 struct db_checkpoints {
@@ -60,13 +62,13 @@ static int pass(struct db_checkpoints *c)
     return result || pages < 0 ? -1 : pages - done;
 }
 
-static void checkpoint(struct db_checkpoints *c)
+static void checkpoint(struct db_checkpoints *c, bool too_long)
 {
     struct db_conn *writer;
     int left = REST + 1;
     for (int i = 0; i < PASSES && left > REST; i++)
         left = pass(c);
-    if (left < 0 || left > REST || db_take_first(c->db, &writer, NULL))
+    if (left < 0 || (left > REST && !too_long) || db_take_first(c->db, &writer, NULL))
         return;
     pass(c);
     db_give(c->db, writer);
@@ -81,8 +83,9 @@ static void *run(void *context)
             pthread_cond_wait(&c->changed, &c->mutex);
             continue;
         }
+        const bool too_long = c->pages >= TOO_LONG;
         pthread_mutex_unlock(&c->mutex);
-        checkpoint(c);
+        checkpoint(c, too_long);
         pthread_mutex_lock(&c->mutex);
         struct timespec until = clock_after(RETRY_MS);
         while (!c->stopping && pthread_cond_timedwait(&c->changed, &c->mutex, &until) == 0)
