@@ -98,6 +98,7 @@ pageTest("calls: what is new from one version to another, chosen by selects, in 
     assert.match(await textOf(page), /framewalk push --to \S+ --key-file TOKEN --check-calls '1\.0\.\.2\.0 \(20\)'/);
     await page.evaluate(() => { const [from, to] = document.querySelectorAll(".tools select"); from.value = "2.0 (20)"; from.dispatchEvent(new Event("change", { bubbles: true })); });
     await page.waitForFunction(() => location.search.includes("from_version=2.0"));
+    await has(page, "The same version on both sides");
     await page.evaluate(() => { const [, to] = document.querySelectorAll(".tools select"); to.value = "1.0 (10)"; to.dispatchEvent(new Event("change", { bubbles: true })); });
     await page.waitForFunction(() => location.search.includes("to_version=1.0"));
     await settled(page);

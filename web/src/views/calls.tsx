@@ -128,14 +128,15 @@ function Diff({ rows, judge }: { rows: VersionRow[]; judge?: Judge }) {
     const [q, set] = useQuery();
     const versions = rows.map((v) => v.label).filter(Boolean);
     const to = q.to_version ?? versions[0] ?? "";
-    const alone = !q.from_version && !hasBefore(rows, to);
-    const diff = useLoad<CallsDiff>(to && !alone ? `${api}/calls/diff${query({ from: q.from_version, to, wait: 0 })}` : null);
+    const alone = !q.from_version && !hasBefore(rows, to), same = q.from_version === to;
+    const diff = useLoad<CallsDiff>(to && !alone && !same ? `${api}/calls/diff${query({ from: q.from_version, to, wait: 0 })}` : null);
     const from = q.from_version ?? diff.data?.from ?? "";
     if (versions.length < 2) return <Empty title="There is one version only"><p>When a second one has sent calls, what is new in it is shown here.</p></Empty>;
     const options = versions.map((v): [string, string] => [v, v]);
     return <>
         <div class="tools"><Select label="From" value={q.from_version ?? ""} options={[["", "the last release before"], ...options]} onValue={(v) => set({ from_version: v || null })} /><Select label="to" value={to} options={options} onValue={(v) => set({ to_version: v })} /></div>
-        {alone ? <Empty title={`No version came before ${shortened(to, 40)}`}><p>Choose one to compare it with.</p></Empty> : <Shown of={diff} lines={8}>{(d) => <>
+        {alone ? <Empty title={`No version came before ${shortened(to, 40)}`}><p>Choose one to compare it with.</p></Empty>
+            : same ? <Empty title="The same version on both sides"><p>Choose another one to compare it with.</p></Empty> : <Shown of={diff} lines={8}>{(d) => <>
             <p class="muted">{d.to} compared with <b><Cut s={d.from ?? ""} /></b>{d.from_named ? "" : d.from_prerelease ? ", a pre-release: no release came before it" : ", the last release before it"}.</p>
             {d.truncated && <Truncated><b>Not all callers are known or listed</b>: a build that checks fails.</Truncated>}
             {d.waiting_reports > 0 && <Truncated><b>{many(d.waiting_reports, "report")} not processed yet</b>: a build that checks waits for them.</Truncated>}
