@@ -29,17 +29,21 @@
 #define OF_OS     "r.os = $4 AND ($5 = 0 OR r.device = $5)"
 #define OF_DEVICE "r.device = $5 AND $4 = 0"
 
-/* What sums do not tell: the longest, the first and the last, installations. $4 and $5 may be 0. */
+/* The longest, the first and the last, installations. $4 and $5 may be 0. */
 #define OF_SCOPE                                                                                   \
     "r.day >= $2 AND ($4 = 0 OR r.os = $4) AND ($5 = 0 OR r.device = $5) AND " API_OF_VERSION("r")
 /* Of days alone an installation is counted once by its last day: the window ends today. */
 #define INSTALLS_OF_ALL                                                                            \
     "(SELECT COUNT(*) FROM group_install i WHERE i.group_id = w.id AND i.last_day >= $2)"
-#define SCOPE(groups)                                                                              \
+#define SCOPE_OF_SUMS(groups)                                                                      \
+    "SELECT w.id AS id, MAX(d.longest_ns) AS longest, MIN(d.first_ms) AS first_ms,"                \
+    " MAX(d.last_ms) AS last_ms, CASE WHEN $3 = '' THEN " INSTALLS_OF_ALL                          \
+    " ELSE (SELECT COUNT(DISTINCT r.install) FROM report r WHERE r.group_id = w.id AND " OF_SCOPE  \
+    ") END AS installs FROM (" groups ") w JOIN group_day d ON d.group_id = w.id"                  \
+    " AND d.day >= $2 AND " API_OF_VERSION("d") " GROUP BY w.id"
+#define SCOPE_OF_REPORTS(groups)                                                                   \
     "SELECT w.id AS id, MAX(r.duration_ns) AS longest, MIN(r.started_ms) AS first_ms,"             \
-    " MAX(r.started_ms) AS last_ms, CASE WHEN $3 = '' AND $4 = 0 AND $5 = 0"                       \
-    " THEN " INSTALLS_OF_ALL " ELSE COUNT(DISTINCT CASE WHEN $3 = '' AND $4 = 0 AND $5 = 0"        \
-    " THEN NULL ELSE r.install END) END AS installs"                                               \
+    " MAX(r.started_ms) AS last_ms, COUNT(DISTINCT r.install) AS installs"                         \
     " FROM (" groups ") w JOIN report r ON r.group_id = w.id AND " OF_SCOPE " GROUP BY w.id"
 /* Versions, the first or the last by their order. */
 #define VERSIONS_OF_ALL                                                                            \
@@ -52,7 +56,7 @@
     "(SELECT " VERSION_LABEL("v") " FROM b JOIN version v ON v.id = b.version WHERE b.id = g.id"   \
     " ORDER BY v.sort_key" order ", v.id" order " LIMIT 1)"
 
-/* Of g and x: hang_group, and its SCOPE. `installs` of all reports while somebody looks at nothing:
+/* Of g and x: hang_group, and its scope. `installs` of all reports while somebody looks at nothing:
  * a group that a filter leaves nothing of. */
 #define COLUMNS                                                                                    \
     " g.id, g.title, g.leaf, g.section, g.image, g.file, g.line, g.status,"                        \
@@ -90,16 +94,16 @@
     " SELECT" COLUMNS " c.reports, c.blocked, c.killed, c.place, p.list, (SELECT COUNT(*) FROM c)" \
     " FROM p JOIN c ON c.id = p.id JOIN hang_group g ON g.id = p.id LEFT JOIN x ON x.id = p.id"    \
     " ORDER BY p.list, c.place DESC, c.id DESC"
-#define PAGE_BY_SUM(sums, versions)                                                                \
+#define PAGE_BY_SUM(sums, scope, versions)                                                         \
     PAGE(sums,                                                                                     \
          "CASE $8 WHEN 1 THEN s.reports WHEN 4 THEN g.first_ms ELSE s.blocked END AS place"        \
          " FROM s JOIN hang_group g ON g.id = s.id",                                               \
-         "", " x AS MATERIALIZED (" SCOPE("SELECT id FROM w") "),", versions)
-#define PAGE_BY_SCOPE(sums, versions)                                                              \
+         "", " x AS MATERIALIZED (" scope("SELECT id FROM w") "),", versions)
+#define PAGE_BY_SCOPE(sums, scope, versions)                                                       \
     PAGE(sums,                                                                                     \
          "CASE $8 WHEN 2 THEN x.installs WHEN 3 THEN x.last_ms ELSE x.longest END AS place"        \
          " FROM s JOIN hang_group g ON g.id = s.id JOIN x ON x.id = s.id",                         \
-         " x AS MATERIALIZED (" SCOPE("SELECT id FROM s") "),", "", versions)
+         " x AS MATERIALIZED (" scope("SELECT id FROM s") "),", "", versions)
 /* clang-format on */
 
 enum { /* of COLUMNS and what follows */
@@ -260,14 +264,14 @@ static struct db_rows *query_page(struct api_view *v, const struct api_group_que
 {
     const struct api_filter *f = &v->filter;
     static const char *const by_sum[] = {
-        PAGE_BY_SUM(SUMS_OF_ALL, VERSIONS_OF_ALL),
-        PAGE_BY_SUM(SUMS_OF_REPORTS(OF_OS), VERSIONS_OF_REPORTS),
-        PAGE_BY_SUM(SUMS_OF_REPORTS(OF_DEVICE), VERSIONS_OF_REPORTS),
+        PAGE_BY_SUM(SUMS_OF_ALL, SCOPE_OF_SUMS, VERSIONS_OF_ALL),
+        PAGE_BY_SUM(SUMS_OF_REPORTS(OF_OS), SCOPE_OF_REPORTS, VERSIONS_OF_REPORTS),
+        PAGE_BY_SUM(SUMS_OF_REPORTS(OF_DEVICE), SCOPE_OF_REPORTS, VERSIONS_OF_REPORTS),
     };
     static const char *const by_scope[] = {
-        PAGE_BY_SCOPE(SUMS_OF_ALL, VERSIONS_OF_ALL),
-        PAGE_BY_SCOPE(SUMS_OF_REPORTS(OF_OS), VERSIONS_OF_REPORTS),
-        PAGE_BY_SCOPE(SUMS_OF_REPORTS(OF_DEVICE), VERSIONS_OF_REPORTS),
+        PAGE_BY_SCOPE(SUMS_OF_ALL, SCOPE_OF_SUMS, VERSIONS_OF_ALL),
+        PAGE_BY_SCOPE(SUMS_OF_REPORTS(OF_OS), SCOPE_OF_REPORTS, VERSIONS_OF_REPORTS),
+        PAGE_BY_SCOPE(SUMS_OF_REPORTS(OF_DEVICE), SCOPE_OF_REPORTS, VERSIONS_OF_REPORTS),
     };
     bool scoped = q->sort == SORT_INSTALLS || q->sort == SORT_LAST || q->sort == SORT_LONGEST;
     const char *sql = (scoped ? by_scope : by_sum)[f->os ? 1 : f->device ? 2 : 0];
@@ -356,9 +360,9 @@ void api_shares(struct api_view *v, const char *key, struct db_rows *rows)
 /* --- one group --- */
 
 /* clang-format off */
-#define ONE(sums, versions)                                                                        \
+#define ONE(sums, scope, versions)                                                                 \
     "WITH w AS MATERIALIZED (SELECT id FROM hang_group WHERE id = $6 AND project = $1),"           \
-    " x AS MATERIALIZED (" SCOPE("SELECT id FROM w") "), b AS MATERIALIZED (" versions ")"         \
+    " x AS MATERIALIZED (" scope("SELECT id FROM w") "), b AS MATERIALIZED (" versions ")"         \
     " SELECT" COLUMNS " COALESCE(s.reports, 0), COALESCE(s.blocked, 0), COALESCE(s.killed, 0)"     \
     " FROM w JOIN hang_group g ON g.id = w.id LEFT JOIN x ON x.id = g.id"                          \
     " LEFT JOIN (" sums ") s ON s.id = g.id"
@@ -377,8 +381,9 @@ bool api_group_members(struct api_view *v, int64_t group)
 {
     const struct api_filter *f = &v->filter;
     struct trends t = {.ids = {group}, .count = 1};
-    const char *sql = f->os || f->device ? ONE(ONE_OF_REPORTS, VERSIONS_OF_REPORTS)
-                                         : ONE(ONE_OF_DAYS, VERSIONS_OF_ALL);
+    const char *sql = f->os || f->device
+                          ? ONE(ONE_OF_REPORTS, SCOPE_OF_REPORTS, VERSIONS_OF_REPORTS)
+                          : ONE(ONE_OF_DAYS, SCOPE_OF_SUMS, VERSIONS_OF_ALL);
     struct db_rows *rows =
         api_query(v, sql,
                   DB_VALUES(db_int(v->project), db_int(f->first_day), db_text(f->version),

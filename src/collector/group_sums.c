@@ -109,6 +109,9 @@ fw_error group_sums_add(struct group_sums *s, const struct group_report *r, int 
         day->value[REPORTS] = sign;
         day->value[BLOCKED] = sign * r->duration_ns;
         day->value[KILLED] = sign * r->killed;
+        day->value[LONGEST] = sign > 0 ? r->duration_ns : INT64_MAX; /* all three anew */
+        if (sign > 0)
+            day->value[FIRST_MS] = day->value[LAST_MS] = r->started_ms;
     }
     put_term(s, r, r->os, sign);
     put_term(s, r, r->device, sign);
@@ -182,24 +185,35 @@ struct writing {
     size_t empty_count, empty_capacity;
 };
 
+/* What is taken away may have been the extreme: then the reports that are left tell. */
+#define DAY_EXTREME(column, either, of)                                                            \
+    " " column " = CASE WHEN excluded.longest_ns >= 0"                                             \
+    " THEN " either "(group_day." column ", excluded." column ")"                                  \
+    " ELSE COALESCE((SELECT " of " FROM report r WHERE r.group_id = excluded.group_id"             \
+    " AND r.day = excluded.day AND r.version = excluded.version), 0) END"
+#define DAY_CHANGES                                                                                \
+    " ON CONFLICT (group_id, day, version) DO UPDATE"                                              \
+    " SET reports = group_day.reports + excluded.reports,"                                         \
+    " blocked_ns = group_day.blocked_ns + excluded.blocked_ns,"                                    \
+    " killed = group_day.killed + excluded.killed," DAY_EXTREME(                                   \
+        "longest_ns", "GREATEST",                                                                  \
+        "MAX(r.duration_ns)") "," DAY_EXTREME("first_ms", "LEAST",                                 \
+                                              "MIN(r.started_ms)") "," DAY_EXTREME("last_ms",      \
+                                                                                   "GREATEST",     \
+                                                                                   "MAX(r."        \
+                                                                                   "started_ms)")
+
 static const struct {
     size_t columns;
     const char *head, *tail;
     const char *returning; /* the tail where rows may become empty */
     const char *remove;    /* an empty row */
 } tables[TABLES] = {
-    [GROUP_DAY] =
-        {6, "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed) VALUES ",
-         " ON CONFLICT (group_id, day, version) DO UPDATE"
-         " SET reports = group_day.reports + excluded.reports,"
-         " blocked_ns = group_day.blocked_ns + excluded.blocked_ns,"
-         " killed = group_day.killed + excluded.killed",
-         " ON CONFLICT (group_id, day, version) DO UPDATE"
-         " SET reports = group_day.reports + excluded.reports,"
-         " blocked_ns = group_day.blocked_ns + excluded.blocked_ns,"
-         " killed = group_day.killed + excluded.killed"
-         " RETURNING reports, group_id, day, version",
-         "DELETE FROM group_day WHERE group_id = $1 AND day = $2 AND version = $3"},
+    [GROUP_DAY] = {9,
+                   "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed,"
+                   " longest_ns, first_ms, last_ms) VALUES ",
+                   DAY_CHANGES, DAY_CHANGES " RETURNING reports, group_id, day, version",
+                   "DELETE FROM group_day WHERE group_id = $1 AND day = $2 AND version = $3"},
     [GROUP_TERM] = {4, "INSERT INTO group_term (group_id, term, reports, blocked_ns) VALUES ",
                     " ON CONFLICT (group_id, term) DO UPDATE"
                     " SET reports = group_term.reports + excluded.reports,"
@@ -261,6 +275,9 @@ static size_t row_of(const struct group_sum *sum, struct db_value row[1 + VALUES
         row[3] = db_int(v[REPORTS]);
         row[4] = db_int(v[BLOCKED]);
         row[5] = db_int(v[KILLED]);
+        row[6] = db_int(v[LONGEST] < INT64_MAX ? v[LONGEST] : -1);
+        row[7] = db_int(v[FIRST_MS]);
+        row[8] = db_int(v[LAST_MS]);
         break;
     case GROUP_TERM:
         row[1] = db_int(sum->day);

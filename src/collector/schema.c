@@ -337,7 +337,16 @@ static const char scoped_numbers[] =
     "CREATE INDEX report_recent ON report (project, received_ms, id, day, version, os, device);\n"
     "ALTER TABLE group_install ADD COLUMN last_day INTEGER NOT NULL DEFAULT 0;\n"
     "UPDATE group_install SET last_day = COALESCE((SELECT MAX(r.day) FROM report r"
-    " WHERE r.group_id = group_install.group_id AND r.install = group_install.install), 0);\n";
+    " WHERE r.group_id = group_install.group_id AND r.install = group_install.install), 0);\n"
+    "ALTER TABLE group_day ADD COLUMN longest_ns INTEGER NOT NULL DEFAULT 0;\n"
+    "ALTER TABLE group_day ADD COLUMN first_ms INTEGER NOT NULL DEFAULT 0;\n"
+    "ALTER TABLE group_day ADD COLUMN last_ms INTEGER NOT NULL DEFAULT 0;\n"
+    "UPDATE group_day SET longest_ns = s.longest_ns, first_ms = s.first_ms, last_ms = s.last_ms"
+    " FROM (SELECT r.group_id, r.day, r.version, MAX(r.duration_ns) AS longest_ns,"
+    " MIN(r.started_ms) AS first_ms, MAX(r.started_ms) AS last_ms FROM report r"
+    " WHERE r.group_id IS NOT NULL GROUP BY r.group_id, r.day, r.version) s"
+    " WHERE s.group_id = group_day.group_id AND s.day = group_day.day"
+    " AND s.version = group_day.version;\n";
 
 /* body_sum: CRC-32C of the body as it is stored; NULL: of before, not looked at yet. damaged:
  * damage.h. */

@@ -289,9 +289,10 @@ static void fill_calls(struct fill *f)
 static void fill_sums(struct fill *f)
 {
     run(f,
-        "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed)"
-        " SELECT group_id, day, version, COUNT(*), SUM(duration_ns), " KILLED
-        " FROM report GROUP BY group_id, day, version",
+        "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed, longest_ns,"
+        " first_ms, last_ms) SELECT group_id, day, version, COUNT(*), SUM(duration_ns), " KILLED
+        ", MAX(duration_ns), MIN(started_ms), MAX(started_ms) FROM report GROUP BY group_id, day, "
+        "version",
         DB_NONE);
     run(f,
         "INSERT INTO group_term (group_id, term, reports, blocked_ns) SELECT group_id, os, "

@@ -174,9 +174,11 @@ static void sum_all(void)
         "DELETE FROM group_day",
         "DELETE FROM group_term",
         "DELETE FROM group_install",
-        "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed)"
+        "INSERT INTO group_day (group_id, day, version, reports, blocked_ns, killed, longest_ns,"
+        " first_ms, last_ms)"
         " SELECT group_id, day, version, COUNT(*), CAST(SUM(duration_ns) AS BIGINT),"
-        " CAST(SUM(CASE WHEN ending = 2 THEN 1 ELSE 0 END) AS BIGINT) FROM report"
+        " CAST(SUM(CASE WHEN ending = 2 THEN 1 ELSE 0 END) AS BIGINT), MAX(duration_ns),"
+        " MIN(started_ms), MAX(started_ms) FROM report"
         " WHERE group_id IS NOT NULL GROUP BY group_id, day, version",
         "INSERT INTO group_term (group_id, term, reports, blocked_ns)"
         " SELECT group_id, os, COUNT(*), CAST(SUM(duration_ns) AS BIGINT) FROM report"

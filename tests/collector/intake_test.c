@@ -188,9 +188,11 @@ static void expect_sums(void)
                 " WHERE " COUNTS " GROUP BY os, day, version UNION ALL"
                 " SELECT device, day, version, COUNT(*), CAST(SUM(duration_ns) AS BIGINT)"
                 " FROM report WHERE " COUNTS " GROUP BY device, day, version");
-    expect_same("SELECT group_id, day, version, reports, blocked_ns, killed FROM group_day",
+    expect_same("SELECT group_id, day, version, reports, blocked_ns, killed, longest_ns, first_ms,"
+                " last_ms FROM group_day",
                 "SELECT group_id, day, version, COUNT(*), CAST(SUM(duration_ns) AS BIGINT),"
-                " SUM(CASE WHEN ending = 2 THEN 1 ELSE 0 END) FROM report"
+                " SUM(CASE WHEN ending = 2 THEN 1 ELSE 0 END), MAX(duration_ns), MIN(started_ms),"
+                " MAX(started_ms) FROM report"
                 " WHERE group_id IS NOT NULL GROUP BY group_id, day, version");
     expect_same(
         "SELECT group_id, install, reports, last_day FROM group_install",

@@ -150,6 +150,11 @@ DIFFERENCES = {
            UNION ALL SELECT group_id, day, version, -1, -duration_ns FROM report
            WHERE group_id IS NOT NULL) AS u GROUP BY group_id, day, version) AS d
         WHERE n <> 0 OR blocked <> 0""",
+    "extremes of group_day": """SELECT COUNT(*) FROM group_day d JOIN
+        (SELECT group_id, day, version, MAX(duration_ns) AS longest, MIN(started_ms) AS first, MAX(started_ms) AS last
+         FROM report GROUP BY group_id, day, version) AS r
+        ON r.group_id = d.group_id AND r.day = d.day AND r.version = d.version
+        WHERE r.longest <> d.longest_ns OR r.first <> d.first_ms OR r.last <> d.last_ms""",
     "hang_group": """SELECT COUNT(*) FROM
         (SELECT id, SUM(n) AS n, SUM(blocked) AS blocked, SUM(installs) AS installs FROM
           (SELECT id, reports AS n, blocked_ns AS blocked, installs FROM hang_group

@@ -242,8 +242,8 @@ OF_GROUPS = {
         "SELECT group_id, COUNT(*), SUM(duration_ns), %s, COUNT(DISTINCT install) %s AND group_id IS NOT NULL"
         " GROUP BY group_id" % (KILLED, COUNTED)),
     "group_day": (
-        "SELECT group_id, day, version, reports, blocked_ns, killed FROM group_day WHERE reports > 0",
-        "SELECT group_id, day, version, COUNT(*), SUM(duration_ns), %s %s AND group_id IS NOT NULL"
+        "SELECT group_id, day, version, reports, blocked_ns, killed, longest_ns, first_ms, last_ms FROM group_day WHERE reports > 0",
+        "SELECT group_id, day, version, COUNT(*), SUM(duration_ns), %s, MAX(duration_ns), MIN(started_ms), MAX(started_ms) %s AND group_id IS NOT NULL"
         " GROUP BY group_id, day, version" % (KILLED, COUNTED)),
     "group_install": (
         "SELECT group_id, install, reports FROM group_install WHERE reports > 0",
