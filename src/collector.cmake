@@ -16,6 +16,7 @@ set(FW_COLLECTOR
   collector/api_flame_cache.c
   collector/api_frames.c
   collector/api_group_actions.c
+  collector/api_group_numbers.c
   collector/api_group_rows.c
   collector/api_group_stacks.c
   collector/api_groups.c

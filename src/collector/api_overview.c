@@ -206,10 +206,11 @@ static void write_sums(struct api_view *v)
 /* --- systems and devices --- */
 
 /* clang-format off */
-#define PLATFORMS_OF_ALL                                                                           \
+/* Of all, or of one system or device itself. */
+#define PLATFORMS_OF_DAYS                                                                          \
     "SELECT t.text, s.reports, s.blocked FROM (SELECT d.term AS id,"                               \
     " " API_SUM("d.reports") " AS reports, " API_SUM("d.blocked_ns") " AS blocked"                 \
-    " FROM term_day d WHERE d.project = $1 AND d.day >= $2 AND $4 >= 0 AND $5 >= 0"                \
+    " FROM term_day d WHERE d.project = $1 AND d.day >= $2 AND $4 + $5 IN (0, d.term)"             \
     " AND " API_OF_VERSION("d") " GROUP BY d.term) s JOIN term t ON t.id = s.id"                   \
     " WHERE t.kind = $6 ORDER BY s.blocked DESC, t.id LIMIT 50"
 #define PLATFORMS_OF_REPORTS(term, of)                                                             \
@@ -236,13 +237,11 @@ static void write_platforms(struct api_view *v)
     const struct api_filter *f = &v->filter;
     api_open(&v->out, "platforms", '{');
     write_platform(v, "os", 1,
-                   f->os       ? PLATFORMS_OF_REPORTS("os", OF_OS)
-                   : f->device ? PLATFORMS_OF_REPORTS("os", OF_DEVICE)
-                               : PLATFORMS_OF_ALL);
+                   !f->device ? PLATFORMS_OF_DAYS
+                   : f->os    ? PLATFORMS_OF_REPORTS("os", OF_OS)
+                              : PLATFORMS_OF_REPORTS("os", OF_DEVICE));
     write_platform(v, "devices", 2,
-                   f->os       ? PLATFORMS_OF_REPORTS("device", OF_OS)
-                   : f->device ? PLATFORMS_OF_REPORTS("device", OF_DEVICE)
-                               : PLATFORMS_OF_ALL);
+                   f->os ? PLATFORMS_OF_REPORTS("device", OF_OS) : PLATFORMS_OF_DAYS);
     api_shut(&v->out, '}');
 }
 

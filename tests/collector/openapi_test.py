@@ -162,6 +162,9 @@ def check_hangs(c, P, at):
     overview = c.call("get", P + "overview", at)
     assert sum(v["reports"] for v in overview["versions"]) >= 80, overview["versions"]
     assert overview["top"] and overview["new"]
+    top = {g["id"]: g for g in overview["top"]}
+    both = [g for g in overview["new"] if g["id"] in top]
+    assert both and all(g == top[g["id"]] for g in both), "one group, two numbers"
     for query in ("?days=30", "?version=2.10", "?version=2.10%20(1207)"):
         c.call("get", P + "overview", at, query)
     os_ = overview["platforms"]["os"][0]["name"]
