@@ -232,7 +232,7 @@ static const struct {
                        " THEN GREATEST(group_install.last_day, excluded.last_day)"
                        " ELSE COALESCE((SELECT MAX(r.day) FROM report r"
                        " WHERE r.install = excluded.install"
-                       " AND r.group_id = excluded.group_id), 0) END"
+                       " AND r.group_id + 0 = excluded.group_id), 0) END" /* by the installation */
                        " RETURNING reports, group_id, install",
                        "DELETE FROM group_install WHERE group_id = $1 AND install = $2"},
     /* While nothing is in a group its extremes mean nothing. */
