@@ -23,6 +23,8 @@ void api_group_numbers_read(struct api_view *v, struct group_numbers *numbers, s
  * day, $3 version, $4 system, $5 device; 0: all. */
 #define API_OF_SCOPE                                                                               \
     "r.day >= $2 AND ($4 = 0 OR r.os = $4) AND ($5 = 0 OR r.device = $5) AND " API_OF_VERSION("r")
+/* In the order of its groups `r` is read by report_scope, which holds all that is asked for. */
+#define API_GROUPS_OF_PROJECT "(SELECT id FROM hang_group WHERE project = $1)"
 /* `d`, a row of group_day, is of the filter's days and version. Each text names all of $1 to $5, so
  * that one list of values serves both. */
 #define API_OF_DAYS "d.day >= $2 AND $4 = 0 AND $5 = 0 AND " API_OF_VERSION("d")

@@ -16,17 +16,16 @@
 
 /* $1 project, $2 first day, $3 version, $4 os, $5 device. */
 /* clang-format off */
-#define GROUPS_OF_PROJECT "(SELECT id FROM hang_group WHERE project = $1)"
 #define BY_DAYS(value)                                                                             \
     "SELECT d.group_id AS id, " value " AS value FROM group_day d"                                 \
-    " WHERE d.group_id IN " GROUPS_OF_PROJECT " AND " API_OF_DAYS " GROUP BY d.group_id"
+    " WHERE d.group_id IN " API_GROUPS_OF_PROJECT " AND " API_OF_DAYS " GROUP BY d.group_id"
 #define BY_REPORTS(value)                                                                          \
     "SELECT r.group_id AS id, " value " AS value FROM report r"                                    \
-    " WHERE r.group_id IN " GROUPS_OF_PROJECT " AND " API_OF_SCOPE " GROUP BY r.group_id"
+    " WHERE r.group_id IN " API_GROUPS_OF_PROJECT " AND " API_OF_SCOPE " GROUP BY r.group_id"
 /* Groups whose reports tell of no installation are there, too. */
 #define BY_INSTALLS                                                                                \
     "SELECT e.id AS id, MAX(e.value) AS value FROM (" BY_DAYS("0") " UNION ALL"                    \
-    " SELECT i.group_id, COUNT(*) FROM group_install i WHERE i.group_id IN " GROUPS_OF_PROJECT     \
+    " SELECT i.group_id, COUNT(*) FROM group_install i WHERE i.group_id IN " API_GROUPS_OF_PROJECT     \
     " AND i.last_day >= $2 GROUP BY i.group_id) e GROUP BY e.id"
 
 /* What of a row is not a number that a filter changes. */

@@ -1,9 +1,11 @@
 /*
  * The first page: how much the app hangs in each version, which groups cost most, what is new.
  *
- * All from sums: project_day, or term_day when one system or device is looked at. Only with both
- * of them reports themselves are summed, from an index that holds all that is needed.
+ * All from sums: project_day, or term_day when one system or device is looked at. With both of
+ * them, and for the devices of a system or the systems of a device, reports themselves are summed,
+ * from an index that holds all that is needed.
  */
+#include "collector/api_group_numbers.h"
 #include "collector/api_groups.h"
 #include "collector/versions.h"
 
@@ -35,9 +37,8 @@ enum { VERSIONS = 100, TOP = 10, WAITING = 100000 };
     " " BETWEEN("500000000", "2000000000") " AS slow1,"                                            \
     " " BETWEEN("2000000000", "8000000000") " AS slow2,"                                           \
     " " BETWEEN("8000000000", "9000000000000000000") " AS slow3"                                   \
-    " FROM report r WHERE r.project = $1 AND r.device = $5 AND r.os = $4 AND r.day >= $2"          \
-    " AND r.group_id IS NOT NULL AND " API_OF_VERSION("r") " GROUP BY r.version, r.day) d"         \
-    DAY_ORDER
+    " FROM report r WHERE r.group_id IN " API_GROUPS_OF_PROJECT " AND " API_OF_SCOPE               \
+    " GROUP BY r.version, r.day) d" DAY_ORDER
 /* clang-format on */
 
 struct version_sums {
@@ -213,14 +214,11 @@ static void write_sums(struct api_view *v)
     " FROM term_day d WHERE d.project = $1 AND d.day >= $2 AND $4 + $5 IN (0, d.term)"             \
     " AND " API_OF_VERSION("d") " GROUP BY d.term) s JOIN term t ON t.id = s.id"                   \
     " WHERE t.kind = $6 ORDER BY s.blocked DESC, t.id LIMIT 50"
-#define PLATFORMS_OF_REPORTS(term, of)                                                             \
+#define PLATFORMS_OF_REPORTS(term)                                                                 \
     "SELECT t.text, s.reports, s.blocked FROM (SELECT r." term " AS id, COUNT(*) AS reports,"      \
-    " " API_SUM("r.duration_ns") " AS blocked FROM report r WHERE r.project = $1 AND " of          \
-    " AND r.day >= $2 AND r.group_id IS NOT NULL AND " API_OF_VERSION("r")                         \
-    " GROUP BY r." term ") s JOIN term t ON t.id = s.id"                                           \
-    " WHERE t.kind = $6 ORDER BY s.blocked DESC, t.id LIMIT 50"
-#define OF_OS     "r.os = $4 AND ($5 = 0 OR r.device = $5)"
-#define OF_DEVICE "r.device = $5 AND $4 = 0"
+    " " API_SUM("r.duration_ns") " AS blocked FROM report r WHERE r.group_id IN"                   \
+    " " API_GROUPS_OF_PROJECT " AND " API_OF_SCOPE " GROUP BY r." term ") s JOIN term t"           \
+    " ON t.id = s.id WHERE t.kind = $6 ORDER BY s.blocked DESC, t.id LIMIT 50"
 /* clang-format on */
 
 static void write_platform(struct api_view *v, const char *key, int64_t kind, const char *sql)
@@ -236,12 +234,8 @@ static void write_platforms(struct api_view *v)
 {
     const struct api_filter *f = &v->filter;
     api_open(&v->out, "platforms", '{');
-    write_platform(v, "os", 1,
-                   !f->device ? PLATFORMS_OF_DAYS
-                   : f->os    ? PLATFORMS_OF_REPORTS("os", OF_OS)
-                              : PLATFORMS_OF_REPORTS("os", OF_DEVICE));
-    write_platform(v, "devices", 2,
-                   f->os ? PLATFORMS_OF_REPORTS("device", OF_OS) : PLATFORMS_OF_DAYS);
+    write_platform(v, "os", 1, f->device ? PLATFORMS_OF_REPORTS("os") : PLATFORMS_OF_DAYS);
+    write_platform(v, "devices", 2, f->os ? PLATFORMS_OF_REPORTS("device") : PLATFORMS_OF_DAYS);
     api_shut(&v->out, '}');
 }
 

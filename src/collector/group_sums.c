@@ -109,9 +109,10 @@ fw_error group_sums_add(struct group_sums *s, const struct group_report *r, int 
         day->value[REPORTS] = sign;
         day->value[BLOCKED] = sign * r->duration_ns;
         day->value[KILLED] = sign * r->killed;
-        day->value[LONGEST] = sign > 0 ? r->duration_ns : INT64_MAX; /* all three anew */
-        if (sign > 0)
+        if (sign > 0) {
+            day->value[LONGEST] = r->duration_ns;
             day->value[FIRST_MS] = day->value[LAST_MS] = r->started_ms;
+        }
     }
     put_term(s, r, r->os, sign);
     put_term(s, r, r->device, sign);
@@ -185,23 +186,14 @@ struct writing {
     size_t empty_count, empty_capacity;
 };
 
-/* What is taken away may have been the extreme: then the reports that are left tell. */
-#define DAY_EXTREME(column, either, of)                                                            \
-    " " column " = CASE WHEN excluded.longest_ns >= 0"                                             \
-    " THEN " either "(group_day." column ", excluded." column ")"                                  \
-    " ELSE COALESCE((SELECT " of " FROM report r WHERE r.group_id = excluded.group_id"             \
-    " AND r.day = excluded.day AND r.version = excluded.version), 0) END"
 #define DAY_CHANGES                                                                                \
     " ON CONFLICT (group_id, day, version) DO UPDATE"                                              \
     " SET reports = group_day.reports + excluded.reports,"                                         \
     " blocked_ns = group_day.blocked_ns + excluded.blocked_ns,"                                    \
-    " killed = group_day.killed + excluded.killed," DAY_EXTREME(                                   \
-        "longest_ns", "GREATEST",                                                                  \
-        "MAX(r.duration_ns)") "," DAY_EXTREME("first_ms", "LEAST",                                 \
-                                              "MIN(r.started_ms)") "," DAY_EXTREME("last_ms",      \
-                                                                                   "GREATEST",     \
-                                                                                   "MAX(r."        \
-                                                                                   "started_ms)")
+    " killed = group_day.killed + excluded.killed,"                                                \
+    " longest_ns = GREATEST(group_day.longest_ns, excluded.longest_ns),"                           \
+    " first_ms = LEAST(group_day.first_ms, excluded.first_ms),"                                    \
+    " last_ms = GREATEST(group_day.last_ms, excluded.last_ms)"
 
 static const struct {
     size_t columns;
@@ -230,9 +222,10 @@ static const struct {
                        " SET reports = group_install.reports + excluded.reports,"
                        " last_day = CASE WHEN excluded.last_day >= 0"
                        " THEN GREATEST(group_install.last_day, excluded.last_day)"
+                       " WHEN group_install.reports + excluded.reports = 0 THEN 0"
                        " ELSE COALESCE((SELECT MAX(r.day) FROM report r"
                        " WHERE r.install = excluded.install"
-                       " AND r.group_id + 0 = excluded.group_id), 0) END" /* by the installation */
+                       " AND r.group_id = excluded.group_id), 0) END"
                        " RETURNING reports, group_id, install",
                        "DELETE FROM group_install WHERE group_id = $1 AND install = $2"},
     /* While nothing is in a group its extremes mean nothing. */
@@ -275,7 +268,7 @@ static size_t row_of(const struct group_sum *sum, struct db_value row[1 + VALUES
         row[3] = db_int(v[REPORTS]);
         row[4] = db_int(v[BLOCKED]);
         row[5] = db_int(v[KILLED]);
-        row[6] = db_int(v[LONGEST] < INT64_MAX ? v[LONGEST] : -1);
+        row[6] = db_int(v[LONGEST]);
         row[7] = db_int(v[FIRST_MS]);
         row[8] = db_int(v[LAST_MS]);
         break;

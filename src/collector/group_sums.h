@@ -3,8 +3,9 @@
  *
  * Whatever brings reports into a group or takes them out of it adds or subtracts them here, in the
  * same transaction, so the sums are what the reports add up to at any moment, and no group has to
- * be summed anew, however large it is. What cannot be subtracted (the longest, the first, the last)
- * is right again when the group is settled (groups.h); who takes reports out marks it as stale.
+ * be summed anew, however large it is. What cannot be subtracted (the longest, the first, the last
+ * of a group and of its days) is right again when the group is settled (groups.h); who takes
+ * reports out marks it as stale. The last day of an installation is looked up at once.
  */
 #ifndef COLLECTOR_GROUP_SUMS_H
 #define COLLECTOR_GROUP_SUMS_H

@@ -2,12 +2,14 @@
  * Groups that reports left: groups_settle_all.
  *
  * Their sums are right already (group_sums.h). What cannot be subtracted is found anew: the longest
- * report, the first and the last one. With SQLite, where one connection writes, all reports of the
- * groups are read on one that reads, and the turn of the writer then adds what came in since: those
- * with higher row numbers. With PostgreSQL rows become visible in another order than they are
- * numbered, and nobody waits for the connection: there the writer reads.
+ * report, the first and the last one, of each day and version and of all. With SQLite, where one
+ * connection writes, all reports of the groups are read on one that reads, and the turn of the
+ * writer then adds what came in since: those with higher row numbers. With PostgreSQL rows become
+ * visible in another order than they are numbered, and nobody waits for the connection: there the
+ * writer reads.
  */
 #include "collector/groups.h"
+#include "base/array.h"
 #include "base/failure.h"
 #include "collector/clock.h"
 #include "collector/db_many.h"
@@ -27,6 +29,10 @@ struct extremes {
     int64_t group, longest_ns, first_ms, last_ms, first_version, last_version;
 };
 
+struct cell { /* of group_day */
+    int64_t group, day, version, longest_ns, first_ms, last_ms;
+};
+
 struct settling {
     struct collector *c;
     struct db_conn *conn;
@@ -38,6 +44,8 @@ struct settling {
     int64_t last_report;
     struct extremes of[TURN_GROUPS]; /* by group */
     size_t of_count;
+    struct cell *cells; /* that group_day has otherwise */
+    size_t cell_count, cell_capacity;
 };
 
 /* ---- reading ---- */
@@ -66,10 +74,10 @@ static fw_error find_range(struct settling *s, int64_t from, int64_t to)
     return db_end(rows, s->why);
 }
 
-static struct extremes extremes_of(const struct db_rows *rows)
+static struct cell cell_of(const struct db_rows *rows)
 {
-    return (struct extremes){db_get_int(rows, 0), db_get_int(rows, 1), db_get_int(rows, 2),
-                             db_get_int(rows, 3), db_get_int(rows, 4), db_get_int(rows, 5)};
+    return (struct cell){db_get_int(rows, 0), db_get_int(rows, 1), db_get_int(rows, 2),
+                         db_get_int(rows, 3), db_get_int(rows, 4), db_get_int(rows, 5)};
 }
 
 static int by_group(const void *a, const void *b)
@@ -78,18 +86,25 @@ static int by_group(const void *a, const void *b)
     return (x->group > y->group) - (x->group < y->group);
 }
 
-static void merge(struct extremes *to, const struct extremes *from)
-{
 #define MOST(x)  to->x = from->x > to->x ? from->x : to->x
 #define LEAST(x) to->x = from->x < to->x ? from->x : to->x
+static void merge(struct extremes *to, const struct extremes *from)
+{
     MOST(longest_ns);
     LEAST(first_ms);
     MOST(last_ms);
     LEAST(first_version);
     MOST(last_version);
+}
+
+static void merge_cell(struct cell *to, const struct cell *from)
+{
+    MOST(longest_ns);
+    LEAST(first_ms);
+    MOST(last_ms);
+}
 #undef MOST
 #undef LEAST
-}
 
 static void put(struct settling *s, struct extremes one)
 {
@@ -104,29 +119,68 @@ static void put(struct settling *s, struct extremes one)
     }
 }
 
-#define EXTREMES                                                                                   \
-    "SELECT group_id, MAX(duration_ns), MIN(started_ms), MAX(started_ms), MIN(version),"           \
-    " MAX(version) FROM report WHERE "
-/* `sql` chooses by a range of groups and, if it is not NULL, a row of `report`. */
-static fw_error read_extremes(struct settling *s, const char *sql, const int64_t *since)
+static void put_all(struct settling *s, const struct cell *cell)
 {
-    struct db_rows *rows;
-    const struct db_value values[] = {db_int(s->range[0]), db_int(s->range[1]),
-                                      db_int(since ? *since : 0)};
-    fw_error e = db_query(s->conn, &rows, s->why, sql, values, since ? 3 : 2);
-    if (e)
-        return e;
-    while (db_next(rows))
-        put(s, extremes_of(rows));
-    return db_end(rows, s->why);
+    put(s, (struct extremes){cell->group, cell->longest_ns, cell->first_ms, cell->last_ms,
+                             cell->version, cell->version});
 }
 
+#define CELLS(of, group)                                                                           \
+    "SELECT r.group_id, r.day, r.version, MAX(r.duration_ns) AS longest,"                          \
+    " MIN(r.started_ms) AS earliest, MAX(r.started_ms) AS latest FROM report r WHERE " of          \
+    " IN (SELECT id FROM hang_group WHERE " STALE ") GROUP BY " group ", r.day, r.version"
+
+/* Those of a range of groups. */
 static fw_error read_groups(struct settling *s)
 {
-    s->of_count = 0;
-    return read_extremes(
-        s, EXTREMES "group_id IN (SELECT id FROM hang_group WHERE " STALE ") GROUP BY group_id",
-        NULL);
+    struct db_rows *rows;
+    s->of_count = s->cell_count = 0;
+    fw_error e = db_query(
+        s->conn, &rows, s->why,
+        "SELECT c.*, CASE WHEN d.longest_ns <> c.longest OR d.first_ms <> c.earliest"
+        " OR d.last_ms <> c.latest THEN 1 ELSE 0 END"
+        " FROM (" CELLS(
+            "r.group_id",
+            "r.group_id") ") c JOIN group_day d"
+                          " ON d.group_id = c.group_id AND d.day = c.day AND d.version = c.version",
+        DB_VALUES(db_int(s->range[0]), db_int(s->range[1])));
+    if (e)
+        return e;
+    while (!e && db_next(rows)) {
+        struct cell cell = cell_of(rows);
+        put_all(s, &cell);
+        if (!db_get_int(rows, 6))
+            continue;
+        if (array_room(&s->cells, &s->cell_capacity, s->cell_count, sizeof *s->cells))
+            s->cells[s->cell_count++] = cell;
+        else
+            e = failure_memory(s->why);
+    }
+    fw_error ended = db_end(rows, s->why);
+    return e ? e : ended;
+}
+
+/* What came in since. group_day has it, beside what it had otherwise. "+": by the rows, of which
+ * few are that new, and by no index of groups. */
+static fw_error read_since(struct settling *s)
+{
+    struct db_rows *rows;
+    fw_error e =
+        db_query(s->conn, &rows, s->why, CELLS("r.id > $3 AND +r.group_id", "+r.group_id"),
+                 DB_VALUES(db_int(s->range[0]), db_int(s->range[1]), db_int(s->last_report)));
+    if (e)
+        return e;
+    while (db_next(rows)) {
+        struct cell cell = cell_of(rows);
+        put_all(s, &cell);
+        for (size_t i = 0; i < s->cell_count; i++) {
+            struct cell *known = &s->cells[i];
+            if (known->group == cell.group && known->day == cell.day &&
+                known->version == cell.version)
+                merge_cell(known, &cell);
+        }
+    }
+    return db_end(rows, s->why);
 }
 
 static fw_error read_last(struct settling *s)
@@ -175,6 +229,26 @@ static fw_error write_extremes(struct settling *s)
         e = db_many_add(&many, DB_ROW(db_int(x->group), db_int(x->longest_ns), db_int(x->first_ms),
                                       db_int(x->last_ms), db_int(x->first_version),
                                       db_int(x->last_version)));
+    }
+    return e ? e : db_many_end(&many);
+}
+
+static fw_error write_cells(struct settling *s)
+{
+    struct db_many many = {
+        .conn = s->conn,
+        .why = s->why,
+        .head = "UPDATE group_day SET longest_ns = v.column4, first_ms = v.column5,"
+                " last_ms = v.column6 FROM (VALUES ",
+        .tail = ") AS v WHERE group_day.group_id = v.column1 AND group_day.day = v.column2"
+                " AND group_day.version = v.column3 AND group_day.group_id IN ({first})",
+        .columns = 6};
+    fw_error e = FW_OK;
+    for (size_t i = 0; i < s->cell_count && !e; i++) {
+        const struct cell *x = &s->cells[i];
+        e = db_many_add(&many,
+                        DB_ROW(db_int(x->group), db_int(x->day), db_int(x->version),
+                               db_int(x->longest_ns), db_int(x->first_ms), db_int(x->last_ms)));
     }
     return e ? e : db_many_end(&many);
 }
@@ -279,13 +353,9 @@ static fw_error tidy(struct settling *s)
 static fw_error write_range(struct settling *s)
 {
     fw_error e = db_use_indexes(s->conn, s->why);
-    if (!e && db_is_postgres(s->c->db))
-        e = read_groups(s);
-    else if (!e) /* "+": by the rows, of which few are that new, and by no index of groups */
-        e = read_extremes(s,
-                          EXTREMES "id > $3 AND +group_id IN (SELECT id FROM hang_group"
-                                   " WHERE " STALE ") GROUP BY +group_id",
-                          &s->last_report);
+    if (!e)
+        e = db_is_postgres(s->c->db) ? read_groups(s) : read_since(s);
+    e = e ? e : write_cells(s);
     e = e ? e : write_extremes(s);
     e = e ? e : reopen(s);
     return e ? e : tidy(s);
@@ -341,6 +411,12 @@ static struct settling *begin(struct collector *c, struct fw_failure *why)
     return s;
 }
 
+static void end(struct settling *s)
+{
+    free(s->cells);
+    free(s);
+}
+
 /* From the first group on, until none is found on the whole way. */
 static fw_error settle(struct settling *s, bool (*ours)(void *context), void *context)
 {
@@ -366,7 +442,7 @@ fw_error groups_settle_all(struct collector *c, bool (*ours)(void *context), voi
     if (!s)
         return e ? e : FW_ERR_MEMORY;
     e = settle(s, ours, context);
-    free(s);
+    end(s);
     return e;
 }
 
@@ -376,6 +452,6 @@ fw_error groups_settle_one(struct collector *c, int64_t group, struct fw_failure
     if (!s)
         return FW_ERR_MEMORY;
     fw_error e = turn(s, group, group);
-    free(s);
+    end(s);
     return e;
 }
