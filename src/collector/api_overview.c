@@ -5,7 +5,6 @@
  * them, and for the devices of a system or the systems of a device, reports themselves are summed,
  * from an index that holds all that is needed.
  */
-#include "collector/api_group_numbers.h"
 #include "collector/api_groups.h"
 #include "collector/versions.h"
 
@@ -16,6 +15,13 @@ enum { VERSIONS = 100, TOP = 10, WAITING = 100000 };
 /* --- sums by version and day --- */
 
 /* clang-format off */
+/* The reports of a system and a device that project_day and term_day count, too; $4 or $5 may be 0.
+ * report_os has all that is asked for. */
+#define COUNTED                                                                                    \
+    "report r WHERE r.project = $1 AND r.day >= $2 AND ((r.kind = 1 AND r.ending <> 4)"            \
+    " OR r.kind >= 100) AND " API_OF_VERSION("r")
+#define COUNTED_OF_OS     COUNTED " AND r.os = $4 AND ($5 = 0 OR r.device = $5)"
+#define COUNTED_OF_DEVICE COUNTED " AND r.device = $5 AND $4 = 0"
 #define DAY_COLUMNS                                                                                \
     "SELECT v.id, v.version, v.build, v.date_ms, d.day, d.reports, d.blocked_ns, d.killed,"       \
     " d.slow0, d.slow1, d.slow2, d.slow3, v.prerelease, v.line, v.numbered, "
@@ -37,8 +43,7 @@ enum { VERSIONS = 100, TOP = 10, WAITING = 100000 };
     " " BETWEEN("500000000", "2000000000") " AS slow1,"                                            \
     " " BETWEEN("2000000000", "8000000000") " AS slow2,"                                           \
     " " BETWEEN("8000000000", "9000000000000000000") " AS slow3"                                   \
-    " FROM report r WHERE r.group_id IN " API_GROUPS_OF_PROJECT " AND " API_OF_SCOPE               \
-    " GROUP BY r.version, r.day) d" DAY_ORDER
+    " FROM " COUNTED_OF_OS " GROUP BY r.version, r.day) d" DAY_ORDER
 /* clang-format on */
 
 struct version_sums {
@@ -214,11 +219,10 @@ static void write_sums(struct api_view *v)
     " FROM term_day d WHERE d.project = $1 AND d.day >= $2 AND $4 + $5 IN (0, d.term)"             \
     " AND " API_OF_VERSION("d") " GROUP BY d.term) s JOIN term t ON t.id = s.id"                   \
     " WHERE t.kind = $6 ORDER BY s.blocked DESC, t.id LIMIT 50"
-#define PLATFORMS_OF_REPORTS(term)                                                                 \
+#define PLATFORMS_OF_REPORTS(term, counted)                                                        \
     "SELECT t.text, s.reports, s.blocked FROM (SELECT r." term " AS id, COUNT(*) AS reports,"      \
-    " " API_SUM("r.duration_ns") " AS blocked FROM report r WHERE r.group_id IN"                   \
-    " " API_GROUPS_OF_PROJECT " AND " API_OF_SCOPE " GROUP BY r." term ") s JOIN term t"           \
-    " ON t.id = s.id WHERE t.kind = $6 ORDER BY s.blocked DESC, t.id LIMIT 50"
+    " " API_SUM("r.duration_ns") " AS blocked FROM " counted " GROUP BY r." term ") s"             \
+    " JOIN term t ON t.id = s.id WHERE t.kind = $6 ORDER BY s.blocked DESC, t.id LIMIT 50"
 /* clang-format on */
 
 static void write_platform(struct api_view *v, const char *key, int64_t kind, const char *sql)
@@ -234,8 +238,12 @@ static void write_platforms(struct api_view *v)
 {
     const struct api_filter *f = &v->filter;
     api_open(&v->out, "platforms", '{');
-    write_platform(v, "os", 1, f->device ? PLATFORMS_OF_REPORTS("os") : PLATFORMS_OF_DAYS);
-    write_platform(v, "devices", 2, f->os ? PLATFORMS_OF_REPORTS("device") : PLATFORMS_OF_DAYS);
+    write_platform(v, "os", 1,
+                   !f->device ? PLATFORMS_OF_DAYS
+                   : f->os    ? PLATFORMS_OF_REPORTS("os", COUNTED_OF_OS)
+                              : PLATFORMS_OF_REPORTS("os", COUNTED_OF_DEVICE));
+    write_platform(v, "devices", 2,
+                   f->os ? PLATFORMS_OF_REPORTS("device", COUNTED_OF_OS) : PLATFORMS_OF_DAYS);
     api_shut(&v->out, '}');
 }
 
