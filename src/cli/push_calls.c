@@ -105,7 +105,8 @@ static void out_diff(struct report_bytes *out, const json_t *diff)
                    count, count == 1 ? "" : "s", number_of(totals, "not_allowed"));
     else if (!number_of(diff, "to_calls"))
         out_text(out, ": no watched calls were recorded");
-    else if (truncated || number_of(totals, "unnamed") || number_of(diff, "waiting_reports"))
+    else if (truncated || number_of(totals, "unnamed") || number_of(diff, "waiting_reports") ||
+             number_of(diff, "failed_reports"))
         out_text(out, ": not all of its calls are known, nothing new among those that are");
     else
         out_text(out, " calls nothing new");
@@ -167,8 +168,8 @@ static void complain_unnamed(const json_t *diff)
             continue;
         if (*image)
             complain("the image ", image,
-                     " has no names: new callers in it cannot be told apart (push its debug files, "
-                     "or allow what it calls)");
+                     " has no names: new callers in it cannot be told apart (push its debug files "
+                     "with --wait, or allow what it calls)");
         else
             cli_error("there are callers outside of all images: new ones cannot be told apart");
     }
@@ -178,6 +179,7 @@ static void complain_unnamed(const json_t *diff)
 static void complain_unknown(const json_t *diff)
 {
     json_int_t waiting = number_of(diff, "waiting_reports");
+    json_int_t failed = number_of(diff, "failed_reports");
     if (json_is_true(json_object_get(diff, "truncated")))
         cli_error("the collector does not know or list all callers: the check fails");
     if (waiting)
@@ -185,6 +187,11 @@ static void complain_unknown(const json_t *diff)
                   " report%s still wait%s to be processed: the check fails, "
                   "ask again later",
                   waiting, waiting == 1 ? "" : "s", waiting == 1 ? "s" : "");
+    if (failed)
+        cli_error("%" JSON_INTEGER_FORMAT
+                  " report%s could not be processed, and nobody knows of which version: the check "
+                  "fails until they are tried again or deleted (docs/operations.md)",
+                  failed, failed == 1 ? "" : "s");
     if (!number_of(diff, "to_calls"))
         complain("no watched calls were recorded in ", text_of(diff, "to"),
                  ": run it with --calls, and push its reports");

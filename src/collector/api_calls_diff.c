@@ -19,6 +19,7 @@ struct diff {
     const char *to;
     bool named, prerelease; /* of `from` */
     int64_t waiting;        /* reports that came before the question and are not processed */
+    int64_t failed;         /* reports that could not be processed: nobody knows their version */
 };
 
 enum { DIFF_NEW, DIFF_GONE, DIFF_CHANGED, DIFF_NOT_ALLOWED, DIFF_UNNAMED, DIFFS };
@@ -80,8 +81,9 @@ static void write_diff(struct report_bytes *out, const struct diff *d)
     calls_groups_write(out, &d->groups, d->table);
     api_bool(out, "truncated", truncated);
     api_int(out, "waiting_reports", d->waiting);
+    api_int(out, "failed_reports", d->failed);
     api_bool(out, "passes",
-             after && !truncated && !d->waiting && !counts[DIFF_NOT_ALLOWED] &&
+             after && !truncated && !d->waiting && !d->failed && !counts[DIFF_NOT_ALLOWED] &&
                  !counts[DIFF_UNNAMED]);
     api_shut(out, '}');
 }
@@ -154,6 +156,8 @@ static void get_diff(struct http_request *r)
         d.from = *before.label ? before.label : NULL;
         d.prerelease = before.prerelease;
     }
+    d.failed = api_number(&v, "SELECT COUNT(*) FROM inbox WHERE state = 1 AND project = $1",
+                          DB_VALUES(db_int(v.project)));
     if (v.error)
         api_end(&v);
     else

@@ -149,6 +149,7 @@ def check_truncated(server):
     must(201, server.json("POST", P + "calls/allow", {"api": "*", "caller": "*"}))
     assert run("push", "--check-calls", "2.8..2.10").returncode == 0
     check_waiting(server)
+    check_failed(server)
     check_unnamed(server)
     change(server, "UPDATE call_caller SET image = '(other)', function = '(other)' WHERE id = (SELECT s.caller FROM"
                    " call_site s JOIN call_day d ON d.site = s.id JOIN version v ON v.id = d.version"
@@ -177,6 +178,21 @@ def check_waiting(server):
     assert server.json("GET", path + "31")[0] == 400
     change(server, "DELETE FROM inbox WHERE received_ms = 1")
     assert must(200, server.json("GET", path + "0"))["passes"]
+
+
+def check_failed(server):
+    """A report that nobody could read may be of the version that is asked about; deleted, it is in nobody's way."""
+    path = P + "calls/diff?to=2.10&from=2.8&wait=0"
+    change(server, "INSERT INTO inbox (project, report_id, received_ms, size, packed, lease_ms, state) SELECT id, x'%s', 1, 1,"
+                   " 1, 0, 1 FROM project WHERE slug = 'default'" % ("cd" * 16))
+    diff = must(200, server.json("GET", path))
+    assert diff["failed_reports"] == 1 and not diff["waiting_reports"] and not diff["passes"]
+    done = gate(server, "2.8..2.10", answer=diff)
+    assert done.returncode == 8 and "1 report could not be processed" in done.stderr and \
+        "calls nothing new" not in done.stdout, done
+    must(200, server.json("POST", P + "failed/delete", {"all": True}))
+    diff = must(200, server.json("GET", path))
+    assert diff["passes"] and not diff["failed_reports"]
 
 
 def check_unnamed(server):

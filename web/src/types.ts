@@ -92,7 +92,7 @@ export interface CallsDiff {
     from: string | null; from_named: boolean; from_prerelease: boolean; from_calls: number; to: string; to_calls: number;
     new: CallRow[]; gone: CallRow[]; changed: CallRow[]; not_allowed: CallRow[]; unnamed: CallRow[];
     totals: { new: number; gone: number; changed: number; not_allowed: number; unnamed: number }; privacy: Privacy; truncated: boolean;
-    waiting_reports: number; passes: boolean;
+    waiting_reports: number; failed_reports: number; passes: boolean;
 }
 export interface CallVersions { items: { version: string; count: number }[]; total: number; truncated: boolean }
 export interface CallStack { count: number; version: string; frames: Frame[] }

@@ -140,6 +140,7 @@ function Diff({ rows, judge }: { rows: VersionRow[]; judge?: Judge }) {
             <p class="muted">{d.to} compared with <b><Cut s={d.from ?? ""} /></b>{d.from_named ? "" : d.from_prerelease ? ", a pre-release: no release came before it" : ", the last release before it"}.</p>
             {d.truncated && <Truncated><b>Not all callers are known or listed</b>: a build that checks fails.</Truncated>}
             {d.waiting_reports > 0 && <Truncated><b>{many(d.waiting_reports, "report")} not processed yet</b>: a build that checks waits for them.</Truncated>}
+            {d.failed_reports > 0 && <Truncated><b>{many(d.failed_reports, "report")} could not be processed</b>, and nobody knows of which version: a build that checks fails until they are tried again or deleted (docs/operations.md).</Truncated>}
             {!d.to_calls && <Truncated><b>No watched calls of {shortened(d.to, 40)} were recorded</b>: a build that checks fails. Run it with --calls.</Truncated>}
             {!d.from_calls && <Truncated>No watched calls of {shortened(d.from ?? "", 40)} were recorded: all callers are new.</Truncated>}
             {d.unnamed.length > 0 && <Truncated><b>New callers cannot be told apart in images without names</b> ({[...new Set(d.unnamed.map((r) => imageName(r.caller.image ?? "")))].slice(0, 5).map((s) => shortened(s, 40)).join(", ")}): a build that checks fails.</Truncated>}
