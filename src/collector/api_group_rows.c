@@ -9,10 +9,6 @@
 #include "collector/api_groups.h"
 
 #include "collector/api_group_numbers.h"
-#include "collector/grouping.h"
-#include "collector/versions.h"
-
-#include <stdlib.h>
 
 /* $1 project, $2 first day, $3 version, $4 os, $5 device. */
 /* clang-format off */
@@ -25,8 +21,9 @@
 /* Groups whose reports tell of no installation are there, too. */
 #define BY_INSTALLS                                                                                \
     "SELECT e.id AS id, MAX(e.value) AS value FROM (" BY_DAYS("0") " UNION ALL"                    \
-    " SELECT i.group_id, COUNT(*) FROM group_install i WHERE i.group_id IN " API_GROUPS_OF_PROJECT     \
-    " AND i.last_day >= $2 GROUP BY i.group_id) e GROUP BY e.id"
+    " SELECT i.group_id, COUNT(*) FROM group_install i"                                            \
+    " WHERE i.group_id IN " API_GROUPS_OF_PROJECT " AND i.last_day >= $2"                          \
+    " GROUP BY i.group_id) e GROUP BY e.id"
 
 /* What of a row is not a number that a filter changes. */
 #define COLUMNS                                                                                    \
@@ -40,11 +37,11 @@
     " || CAST(g.line AS TEXT)) LIKE " pattern " ESCAPE '\\')"
 
 #define FOUND_ALL                                                                                  \
-    FOUND("$8") " AND " FOUND("$9") " AND " FOUND("$15") " AND " FOUND("$16") " AND " FOUND("$17") " AND "             \
-    FOUND("$18") " AND " FOUND("$19") " AND " FOUND("$20")
+    FOUND("$8") " AND " FOUND("$9") " AND " FOUND("$15") " AND " FOUND("$16") " AND "              \
+    FOUND("$17") " AND " FOUND("$18") " AND " FOUND("$19") " AND " FOUND("$20")
 
-/* $6 status, $7 section, $8 and $15 to $20 patterns, $9 the last one; $10 and $11 the cursor, $12
- * limit; $13 and $14 since when a group is new, and how many of those. Both lists come out of one
+/* $6 status, $7 section, $8, $9 and $15 to $20 patterns, $10 and $11 the cursor, $12 limit, $13 and
+ * $14 since when a group is new, and how many of those. Both lists come out of one
  * sum: it is what costs. */
 #define PAGE(sums, place)                                                                          \
     "WITH s AS MATERIALIZED (" sums "),"                                                           \

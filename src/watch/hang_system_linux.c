@@ -14,16 +14,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* Of a thread; 0: not known. CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, below the complement of the
- * id. */
-static uint64_t processor_time(fw_thread_id id)
-{
-    struct timespec ran;
-    if (clock_gettime((clockid_t)(~(unsigned)id << 3 | 4 | 2), &ran) != 0)
-        return 0;
-    return (uint64_t)ran.tv_sec * 1000000000 + (uint64_t)ran.tv_nsec;
-}
-
 /* Whether a signal would wake it, of a thread that could not be read where it sleeps. After
  * setuid() the kernel may keep that to itself; without /proc, as in a chroot, even whether it runs.
  */
@@ -32,9 +22,9 @@ static bool may_sleep(fw_thread_id id, fw_error why, const struct task_status *s
     const struct timespec moment = {.tv_nsec = 200000};
     if (status->state != '?')
         return why == FW_ERR_PERMISSION && status->state != 'R';
-    const uint64_t before = processor_time(id);
+    const uint64_t before = tasks_cpu_ns(id);
     nanosleep(&moment, NULL);
-    return processor_time(id) == before;
+    return tasks_cpu_ns(id) == before;
 }
 
 static fw_error sample(void *context, fw_thread_id id, struct fw_stack *stack)
@@ -138,7 +128,7 @@ static void load(void *context, fw_thread_id id, struct hang_load *load)
         return;
     const char *state = line_of(text, "\nState:\t");
     const char *voluntary = line_of(text, "\nvoluntary_ctxt_switches:");
-    load->cpu_ns = processor_time(id);
+    load->cpu_ns = tasks_cpu_ns(id);
     if (!state || !voluntary || !load->cpu_ns)
         return;
     load->runnable = *state == 'R';

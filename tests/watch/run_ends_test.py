@@ -27,9 +27,13 @@ def main():
         for way, code in ways.items():
             print(way)
             out = os.path.join(folder, "out of " + way)
-            run = Run(command, ["--out", out], [program, way, out])
-            check(run.code in (code, 128 - code), f"{way}: exit status {run.code}", run.text)
-            run.has(r"^1 hang of 250 ms or more")
+            for _ in range(3): # on a busy machine the way out may take as long as the hang, and is told
+                shutil.rmtree(out, ignore_errors=True)
+                run = Run(command, ["--out", out], [program, way, out])
+                check(run.code in (code, 128 - code), f"{way}: exit status {run.code}", run.text)
+                run.has(r"^1 hang of 250 ms or more")
+                if "% in main  ends.c" not in run.text:
+                    break
             run.has(r"^ +1\. .*hang_here  ends\.c")
             fatal = way in ("abort", "kill")
             (run.has if fatal else run.has_not)("fatal: the process ended during it")

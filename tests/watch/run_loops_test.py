@@ -12,7 +12,8 @@ HANG = r"^ +1\. .*hang_here  loops\.c:%d"
 def hangs_once(command, program, source, modes):
     pattern = HANG % line_of(source, "line: hang")
     for mode in modes:
-        run = Run(command, [], [program, mode])
+        # a handler that waits wakes the thread all the time, and each time it waits for a processor
+        run = Run(command, ["--starved"] if mode == "handler" else [], [program, mode])
         print(mode)
         run.ended(9 if mode == "leave" else -6 if mode == "abort" else 0)
         run.has(r"^1 hang of 250 ms or more")

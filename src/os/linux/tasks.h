@@ -33,6 +33,9 @@ struct task_registers {
  * does not say. */
 fw_error tasks_registers(fw_thread_id id, struct task_registers *registers);
 
+/* How long a task has been on a processor, in nanoseconds, up to now; 0: not known. */
+uint64_t tasks_cpu_ns(fw_thread_id id);
+
 /* The status of a task that has ended and is still in the list, as wait(2) tells it; 0 when it is
  * not known. */
 int tasks_exit_status(fw_thread_id id);
