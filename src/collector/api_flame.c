@@ -73,7 +73,7 @@ struct flame {
     " JOIN flame f ON f.key_stack = parts.id WHERE parts.total > 0 GROUP BY f.stack)" HEAVIEST
 /* clang-format on */
 #define CHOSEN_OF_GROUP   CHOSEN("r.group_id = $7")
-#define CHOSEN_OF_PROJECT CHOSEN("r.project = $1 AND $7 = 0 AND r.group_id IS NOT NULL")
+#define CHOSEN_OF_PROJECT CHOSEN("r.project = $1 AND $7 = 0 AND " API_COUNTED)
 
 /* Whether the query says which reports; days alone count when they are given, as in lists. */
 static bool is_chosen(const struct api_view *v)

@@ -129,6 +129,9 @@ void api_cursor_write(struct report_bytes *out, bool more, int64_t rank, int64_t
 #define API_OF_VERSION(a) "($3 = '' OR " a ".version IN " API_VERSIONS_NAMED ")"
 /* Sums do not become PostgreSQL's NUMERIC. */
 #define API_SUM(what) "CAST(SUM(" what ") AS BIGINT)"
+/* Which reports project_day and term_day count: hangs that were not vetoed, and what other tools
+ * sent. */
+#define API_COUNTED "((r.kind = 1 AND r.ending <> 4) OR r.kind >= 100)"
 /* How a hang ended that killed its process: FWR_KILLED. */
 #define API_KILLED "CASE WHEN ending = 2 THEN 1 ELSE 0 END"
 

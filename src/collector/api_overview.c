@@ -18,8 +18,7 @@ enum { VERSIONS = 100, TOP = 10, WAITING = 100000 };
 /* The reports of a system and a device that project_day and term_day count, too; $4 or $5 may be 0.
  * report_os has all that is asked for. */
 #define COUNTED                                                                                    \
-    "report r WHERE r.project = $1 AND r.day >= $2 AND ((r.kind = 1 AND r.ending <> 4)"            \
-    " OR r.kind >= 100) AND " API_OF_VERSION("r")
+    "report r WHERE r.project = $1 AND r.day >= $2 AND " API_COUNTED " AND " API_OF_VERSION("r")
 #define COUNTED_OF_OS     COUNTED " AND r.os = $4 AND ($5 = 0 OR r.device = $5)"
 #define COUNTED_OF_DEVICE COUNTED " AND r.device = $5 AND $4 = 0"
 #define DAY_COLUMNS                                                                                \

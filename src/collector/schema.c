@@ -406,14 +406,19 @@ static const char summed_calls[] =
 
 /* What an installation has in a group, by one look: neither all that it sent nor all of the group
  * is read. And no more indexes that have to follow whatever moves between groups than are needed:
- * report_scope has taken the place of report_device, and report_os is of what never changes. */
+ * report_scope has taken the place of report_device, and report_os is of what never changes, as
+ * report_recent is, which has all that a flame graph of the newest reports takes. */
 static const char fewer_indexes[] =
     "DROP INDEX report_install;\n"
     "CREATE INDEX report_install ON report (install, group_id, day);\n"
     "DROP INDEX report_device;\n"
     "DROP INDEX report_os;\n"
     "CREATE INDEX report_os ON report (project, os, day, device, version, duration_ns, ending,"
-    " kind);\n";
+    " kind);\n"
+    "DROP INDEX report_recent;\n"
+    "CREATE INDEX report_recent ON report (project, received_ms, id, day, version, os, device, "
+    "kind,"
+    " ending, stack, duration_ns);\n";
 
 const struct schema_migration schema_migrations[] = {
     {tables},       {owned_uploads},  {moving_stacks}, {owners},       {ordered_versions},
