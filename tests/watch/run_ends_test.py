@@ -17,6 +17,13 @@ def ending(command, report):
     return json.loads(text)["hang"]
 
 
+def is_late(command, out, run):
+    """On a busy machine the way out may take as long as the hang, and is told; and who leaves waits two seconds for
+    what is written, and no longer: then the hang is as long as it was when it was written last."""
+    return "% in main  ends.c" in run.text or any(ending(command, report)["duration_ns"] <= 300e6
+                                                  for report in glob.glob(os.path.join(out, "*.fwr")))
+
+
 def main():
     command, compiler, source = sys.argv[1:4]
     with scratch() as folder:
@@ -27,12 +34,12 @@ def main():
         for way, code in ways.items():
             print(way)
             out = os.path.join(folder, "out of " + way)
-            for _ in range(3): # on a busy machine the way out may take as long as the hang, and is told
+            for _ in range(3):
                 shutil.rmtree(out, ignore_errors=True)
                 run = Run(command, ["--out", out], [program, way, out])
                 check(run.code in (code, 128 - code), f"{way}: exit status {run.code}", run.text)
                 run.has(r"^1 hang of 250 ms or more")
-                if "% in main  ends.c" not in run.text:
+                if not is_late(command, out, run):
                     break
             run.has(r"^ +1\. .*hang_here  ends\.c")
             fatal = way in ("abort", "kill")
