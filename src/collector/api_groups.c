@@ -2,6 +2,7 @@
 #include "collector/api_groups.h"
 
 #include "collector/api_frames.h"
+#include "collector/api_group_numbers.h"
 #include "collector/api_reports.h"
 #include "collector/versions.h"
 
@@ -109,11 +110,10 @@ static int64_t write_reasons(struct api_view *v, int64_t group)
  * is of these reports. With neither system nor device the sums know more quickly. */
 /* clang-format off */
 #define SCOPE                                                                                      \
-    "report r WHERE r.group_id = $6 AND r.day >= $2 AND ($4 = 0 OR r.os = $4)"                     \
-    " AND ($5 = 0 OR r.device = $5) AND " API_OF_VERSION("r")
+    "report r WHERE r.group_id = $6 AND " API_OF_SCOPE
 #define DAYS_OF_SUMS                                                                               \
     "SELECT d.day, d.version, d.reports, d.blocked_ns, d.killed FROM group_day d"                  \
-    " WHERE d.group_id = $6 AND d.day >= $2 AND $4 = 0 AND $5 = 0 AND " API_OF_VERSION("d")
+    " WHERE d.group_id = $6 AND " API_OF_DAYS
 #define DAYS_OF_REPORTS                                                                            \
     "SELECT r.day, r.version, COUNT(*) AS reports, " API_SUM("r.duration_ns") " AS blocked_ns,"    \
     " " API_SUM(API_KILLED) " AS killed FROM " SCOPE " GROUP BY r.day, r.version"

@@ -416,9 +416,8 @@ static const char fewer_indexes[] =
     "CREATE INDEX report_os ON report (project, os, day, device, version, duration_ns, ending,"
     " kind);\n"
     "DROP INDEX report_recent;\n"
-    "CREATE INDEX report_recent ON report (project, received_ms, id, day, version, os, device, "
-    "kind,"
-    " ending, stack, duration_ns);\n";
+    "CREATE INDEX report_recent ON report (project, received_ms, id, day, version, os, device,"
+    " kind, ending, stack, duration_ns);\n";
 
 const struct schema_migration schema_migrations[] = {
     {tables},       {owned_uploads},  {moving_stacks}, {owners},       {ordered_versions},

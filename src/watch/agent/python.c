@@ -42,7 +42,8 @@ enum {
     TEXT_SIZE = 16384,
     FRAMES_MAX = 100, /* as many as CPython writes */
     ANSWER_MS = 100,
-    ANSWERS = 10, /* so often that is waited while the thread gets no processor */
+    ANSWERS = 10,         /* so often that is waited while the thread gets no processor */
+    ANSWER_NS = 10000000, /* who ran for so long meanwhile keeps the signal out */
     HANDLER_STACK = 64 * 1024
 };
 
@@ -168,7 +169,7 @@ static size_t ask_thread(pid_t thread)
     for (unsigned i = 0; i < ANSWERS && atomic_load(&said.done) == seen; i++) {
         const uint64_t ran = tasks_cpu_ns((fw_thread_id)thread);
         syscall(SYS_futex, &said.done, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
-        if (tasks_cpu_ns((fw_thread_id)thread) > ran + ANSWER_MS * 100000)
+        if (tasks_cpu_ns((fw_thread_id)thread) > ran + ANSWER_NS)
             break;
     }
     return atomic_load(&said.done) == seen ? 0 : said.size;
